@@ -64,7 +64,7 @@ def apply_jobs(*, cycle_id: str, attempt: int) -> bool:
         if is_late or not renew_cycle(cycle_id=cycle_id, attempt=attempt):
             return False
         _apply_or_fail(cycle=cycle, attempt=attempt, job_id=job_id)
-    if ClusterJob.objects.filter(cycle=cycle).unfinished().exists():
+    if ClusterJob.objects.filter(cycle=cycle).open().exists():
         return False
     return _run_gates_on_touched(cycle=cycle, attempt=attempt)
 

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from memory.consolidation.cycle import enter_step, read_step, renew_cycle
 from memory.consolidation.episode_states import PARTLY_ASKED, settle_or_pool
-from memory.consolidation.jobs import dead_letter_broken, find_broken_episodes, keep_renewed
+from memory.consolidation.jobs import dead_letter_broken, find_broken_episodes
+from memory.consolidation.leases import keep_renewed
 from memory.consolidation.related_beliefs import BeliefIndex, UnclusteredBatch, gather_unclustered
 from memory.consolidation.sources import (
     NO_CLAIM,

@@ -22,7 +22,7 @@ from django.db.models.functions import Coalesce, Greatest, Least, Now, TruncDay
 from memory.domain.errors import EngramError
 from memory.domain.lifecycle import OWN_ERROR_PREFIX, CycleState, JobState
 from memory.domain.policy_consolidation import BudgetPolicy
-from memory.domain.time_limits import holds_a_call
+from memory.domain.time_limits import cooldown, holds_a_call
 from memory.ledger.transactions import lock_workspace, try_lock_workspace
 from memory.llm.call_log import CAP_REASONS
 from memory.llm.registry import fingerprint_models
@@ -43,7 +43,6 @@ log = structlog.get_logger(__name__)
 _LEASE_DOUBLINGS = 3
 RENEWAL_SECONDS = 1.0  # for so long a sign of life need not be repeated: all steps would write one row
 TIME_SPENT = "working time"
-_MOST_DOUBLINGS = 30
 
 
 @transaction.atomic
@@ -372,8 +371,7 @@ def _pause_end(reason: PauseReason, failures: int) -> ExpressionWrapper[Combinab
             return _moment_after(today, timedelta(days=1))
         case PauseReason.AUTH | PauseReason.BILLING:
             return _moment_after(Now(), timedelta(hours=policy.probe_hours))
-    doubled = timedelta(minutes=policy.cooldown_minutes) * 2 ** min(failures - 1, _MOST_DOUBLINGS)
-    return _moment_after(Now(), min(doubled, timedelta(hours=policy.cooldown_hours)))
+    return _moment_after(Now(), cooldown(failures=failures - 1, budget=policy))
 
 
 def _moment_after(moment: Now | TruncDay, span: timedelta) -> ExpressionWrapper[Combinable]:

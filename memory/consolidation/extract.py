@@ -32,7 +32,8 @@ from memory.consolidation.cycle import (
     seconds_left,
 )
 from memory.consolidation.episode_states import UNREAD, fail_unembedded, fail_unread, settle_echoes, weigh_turns
-from memory.consolidation.jobs import dead_letter_broken, is_to_blame, keep_renewed
+from memory.consolidation.jobs import dead_letter_broken, is_to_blame
+from memory.consolidation.leases import keep_renewed
 from memory.consolidation.model_calls import SERVER_BUSY, embed_with_retries
 from memory.domain.identity import cycle_actor
 from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, describe_own_error

@@ -115,8 +115,8 @@ def close_cycle(*, cycle: Cycle, attempt: int, state: CycleState, reason: str = 
     ours = Cycle.objects.select_for_update(no_key=True).filter(pk=cycle.pk, attempt=attempt, finished_at=None)
     if not ours.exists():
         return False
-    left = ClusterJob.objects.filter(cycle=cycle).unfinished()
-    left.update(state=JobState.DEFERRED, state_reason=reason, lease_owner="", leased_until=None, not_before=None)
+    left = ClusterJob.objects.filter(cycle=cycle).open()
+    left.revoke(state=JobState.DEFERRED, state_reason=reason)
     carry_over_jobs(cycle=cycle)
     requeue_episodes(episodes=Episode.objects.filter(leased_by=cycle.pk))
     expired = settle_expired(cycle=cycle)

@@ -1,4 +1,4 @@
-"""Lease jobs, let them wait, fail them: one worker holds a job, and a dead worker's lease runs out by itself.
+"""Lease a cycle's jobs, let them wait, fail them: one worker holds a job, as `leases.py` says.
 
 `leased_job` holds a cluster job, `leased_structural_job` a structural one. `retry_without_broken_members` does a
 job's work around the episodes that break our own code (E6); the `blame_` functions mark whose fault a failure was
@@ -7,21 +7,17 @@ job's work around the episodes that break our own code (E6); the `blame_` functi
 
 from __future__ import annotations
 
-import threading
-import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import copy_context
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import structlog
-from django.db import DatabaseError, connection
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Greatest
 
-from memory.consolidation.cycle import RENEWAL_SECONDS, budget_policy, database_now, renew_unless_cancelled
+from memory.consolidation.cycle import budget_policy, database_now, renew_unless_cancelled
+from memory.consolidation.leases import Lease, hold, take_lease
 from memory.consolidation.sources import EpisodeSource, read_sources
 from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, CycleState, JobState, describe_own_error
 from memory.domain.time_limits import step_seconds
@@ -31,56 +27,36 @@ from memory.llm.requests import SynthesisRequest
 from memory.llm.runner import FailedRequest
 from memory.llm.types import CallFailed, FailureKind
 from memory.models import Blame, CallOutcome, ClusterJob, ClusterMember, Cycle, Episode, ModelCall, StructuralJob
+from memory.models.leases import LeasedQuerySet
 
 log = structlog.get_logger(__name__)
+CLAIMED_TOO_OFTEN = "claimed too often"
 
 
 def leased_job(*, job_id: int, attempt: int, ready: Q) -> AbstractContextManager[JobLease[ClusterJob] | None]:
-    """Hold a cluster job, as `_lease_while_working` says."""
-    return _lease_while_working(job_id, attempt, ready, ClusterJob)
+    """Hold a cluster job that is `ready` and free; None if it is not, or the attempt is not its cycle's any more."""
+    return hold(_claim(job_id, attempt, ready, ClusterJob))
 
 
 def leased_structural_job(
     *, job_id: int, attempt: int, ready: Q
 ) -> AbstractContextManager[JobLease[StructuralJob] | None]:
-    """Hold a structural job, as `_lease_while_working` says."""
-    return _lease_while_working(job_id, attempt, ready, StructuralJob)
-
-
-@contextmanager
-def _lease_while_working(job_id: int, attempt: int, ready: Q, table: type[AnyJob]) -> Iterator[JobLease[AnyJob] | None]:
-    """Hold a job that is `ready` and free; None if it is not, or the attempt is not its cycle's any more.
-
-    A job that was claimed too often is taken as poison: the gate will give its episodes back as failed. A claim stays
-    counted only where the job was its holder's end: a death, or an error.
-    """
-    lease = _claim(job_id, attempt, ready, table)
-    if lease is None:
-        yield None
-        return
-    try:
-        with keep_renewed(lease.renew):
-            yield lease
-    except Exception:
-        lease.held.update(lease_owner="", leased_until=None)
-        raise
-    if not lease.is_over:
-        lease.held.update(**_GIVEN_BACK)
+    """Hold a structural job, as `leased_job` does a cluster job."""
+    return hold(_claim(job_id, attempt, ready, StructuralJob))
 
 
 def _claim(job_id: int, attempt: int, ready: Q, table: type[AnyJob]) -> JobLease[AnyJob] | None:
-    owner = uuid.uuid4().hex
+    """Lease a job; one that was claimed too often is poison: the gate will give its episodes back as failed."""
     # Exists, not a join: an UPDATE over a join picks its rows beforehand, and two workers would both pick this one.
     current = Cycle.objects.filter(pk=OuterRef("cycle"), attempt=attempt, state=CycleState.RUNNING)
-    free = table._default_manager.free().filter(ready, Exists(current), pk=job_id)
-    until = database_now(plus=budget_policy().lease_seconds)
-    if not free.update(lease_owner=owner, leased_until=until, not_before=None, claims=F("claims") + 1):
+    owner = take_lease(table._default_manager.filter(ready, Exists(current), pk=job_id))
+    if owner is None:
         return None
-    lease = JobLease(job=table._default_manager.get(pk=job_id), attempt=attempt, owner=owner)
+    lease = JobLease(row=table._default_manager.get(pk=job_id), attempt=attempt, owner=owner)
     if lease.job.claims > budget_policy().job_claims:
         if isinstance(lease.job, ClusterJob):
             blame_members(job_id=job_id)
-        fail_job(lease=lease, reason="claimed too often")
+        fail_job(lease=lease, reason=CLAIMED_TOO_OFTEN)
         return None
     return lease
 
@@ -89,15 +65,15 @@ AnyJob = TypeVar("AnyJob", ClusterJob, StructuralJob)
 
 
 @dataclass(slots=True, kw_only=True)
-class JobLease(Generic[AnyJob]):
-    """The right to work on one job as it was when claimed; every write of the holder asks `renew` or `mine`."""
+class JobLease(Lease[AnyJob]):
+    """The right to work on one job of a cycle's attempt; every write of the holder asks `renew` or `mine`."""
 
-    job: AnyJob
     attempt: int
-    owner: str
-    began: float = field(default_factory=time.monotonic)  # readings of the clock that only ever goes forward
-    renewed: float = field(default_factory=time.monotonic)
-    is_over: bool = False
+
+    @property
+    def job(self) -> AnyJob:
+        """Return the job as it was when it was claimed."""
+        return self.row
 
     @property
     def job_id(self) -> int:
@@ -117,37 +93,22 @@ class JobLease(Generic[AnyJob]):
         return self.job.claims > 1
 
     @property
-    def held(self) -> QuerySet[Any]:
-        """Select the job while it is this lease's."""
-        return type(self.job)._default_manager.filter(pk=self.job_id, lease_owner=self.owner)
-
-    @property
-    def mine(self) -> QuerySet[Any]:
+    def mine(self) -> LeasedQuerySet:
         """Select the job while it is this lease's and in the state that its holder knows it in."""
         return self.held.filter(state=self.job.state)
 
     def seconds_left(self) -> float:
         """Return the seconds that the step has left, so that its last call begins in time (B9)."""
-        return step_seconds(budget=budget_policy()) - (time.monotonic() - self.began)
+        return step_seconds(budget=budget_policy()) - self.seconds
 
     def renew(self) -> bool:
         """Show a sign of life of job and cycle; false once either has gone to someone else, or is to end (B22)."""
-        if not renew_unless_cancelled(cycle_id=self.cycle_id, attempt=self.attempt):
-            return False
-        now = time.monotonic()
-        if now - self.renewed > RENEWAL_SECONDS:
-            until = database_now(plus=budget_policy().lease_seconds)
-            if not self.held.update(leased_until=until):
-                return False
-            self.renewed = now
-        return True
+        # Named, for a dataclass with slots is made a second time, and `super()` would know the first.
+        return renew_unless_cancelled(cycle_id=self.cycle_id, attempt=self.attempt) and Lease.renew(self)
 
     def end(self, **columns: Any) -> None:
         """Write what came of the work and give the lease back, if it still is ours and the job as it was."""
-        self.is_over = self.mine.update(**columns, **_GIVEN_BACK) == 1
-
-
-_GIVEN_BACK: dict[str, Any] = {"lease_owner": "", "leased_until": None, "claims": F("claims") - 1}
+        self.is_over = self.mine.give_back(**columns) == 1
 
 
 def fail_job(*, lease: JobLease[Any], reason: str) -> None:
@@ -158,7 +119,7 @@ def fail_job(*, lease: JobLease[Any], reason: str) -> None:
     """
     can_wait = isinstance(lease.job, StructuralJob) and lease.job.claims < budget_policy().job_claims
     end = {"cycle": None} if can_wait else {"state": JobState.FAILED}
-    lease.held.update(**end, state_reason=reason[:200], lease_owner="", leased_until=None)
+    lease.held.fail(reason=reason, **end)
     log.warning("job_failed", job=lease.job_id, kind=type(lease.job).__name__, reason=reason)
 
 
@@ -173,39 +134,6 @@ def postpone_job(*, lease: JobLease[Any], seconds: float) -> None:
     Cycle.objects.filter(pk=lease.cycle_id, attempt=lease.attempt).update(
         leased_until=Greatest(F("leased_until"), beyond), seen_at=Greatest(F("seen_at"), until)
     )
-
-
-@contextmanager
-def keep_renewed(renew: Callable[[], bool]) -> Iterator[None]:
-    """Renew a lease from a timer thread while the body works."""
-    done = threading.Event()
-    context = copy_context()  # so that the thread's log lines say what they are about, too
-    timer = threading.Thread(target=context.run, args=(_renew_until, done, renew), daemon=True)
-    timer.start()
-    try:
-        yield
-    finally:
-        done.set()
-        timer.join()
-
-
-def _renew_until(done: threading.Event, renew: Callable[[], bool]) -> None:
-    try:
-        while not done.wait(budget_policy().renew_seconds):
-            if not _renew_once(renew):
-                return
-    finally:
-        connection.close()  # this thread's own
-
-
-def _renew_once(renew: Callable[[], bool]) -> bool:
-    """Renew, and take an outage of the database for no answer rather than for a lost lease."""
-    try:
-        return renew()
-    except DatabaseError:
-        log.warning("lease_not_renewed")
-        connection.close()
-        return True
 
 
 def retry_without_broken_members(*, lease: JobLease[ClusterJob], work: Callable[[], None]) -> None:

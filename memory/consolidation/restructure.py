@@ -279,7 +279,7 @@ def _adopt_job(*, cycle: Cycle, job_id: int) -> None:
     left = StructuralJob.objects.carried_over().filter(pk=job_id)
     job = left.select_for_update(of=("self",), no_key=True).first()
     if job and revalidate_job(job=job, cycle=cycle, in_cycle=True):
-        left.update(cycle=cycle, state_reason="", lease_owner="", leased_until=None, not_before=None)
+        left.revoke(cycle=cycle, state_reason="")
 
 
 def list_jobs_to_restructure(*, cycle_id: str) -> list[int]:
@@ -316,4 +316,4 @@ def carry_over_jobs(*, cycle: Cycle, only_free: bool = False) -> None:
     left = StructuralJob.objects.open().filter(cycle=cycle)
     if only_free:
         left = left.free()
-    left.update(cycle=None, state_reason=cycle.budget_spent, lease_owner="", leased_until=None, not_before=None)
+    left.revoke(cycle=None, state_reason=cycle.budget_spent)

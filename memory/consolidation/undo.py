@@ -135,7 +135,7 @@ def _move_to_undone(rows: QuerySet[Any], aside: type[Any], now: datetime) -> int
 def _refuse_open_jobs(cycle: Cycle) -> None:
     """End the structural changes that the cycle decided and that nobody has made yet."""
     decided = StructuralJob.objects.open().filter(decided_in=cycle)
-    decided.update(state=JobState.REFUSED, refusal=UNDONE, lease_owner="", leased_until=None, not_before=None)
+    decided.revoke(state=JobState.REFUSED, refusal=UNDONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

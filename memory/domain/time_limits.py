@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 from memory.domain.policy import Policy
 from memory.domain.policy_consolidation import BudgetPolicy
@@ -54,6 +55,15 @@ def holds_a_call(*, seconds: float, budget: BudgetPolicy) -> bool:
 def step_seconds(*, budget: BudgetPolicy) -> float:
     """Return how long a step of a cycle may take: its last call begins in time, and has a call's longest."""
     return budget.last_call_seconds + budget.call_seconds
+
+
+_MOST_DOUBLINGS = 30
+
+
+def cooldown(*, failures: int, budget: BudgetPolicy) -> timedelta:
+    """Return how long to rest after a failure that came after so many in a row: twice as long each time."""
+    doubled: timedelta = timedelta(minutes=budget.cooldown_minutes) * 2 ** min(failures, _MOST_DOUBLINGS)
+    return min(doubled, timedelta(hours=budget.cooldown_hours))
 
 
 def find_too_short(*, policy: Policy) -> list[TooShort]:

@@ -117,9 +117,7 @@ def _anonymize_changes(traces: References) -> list[StructuralJob]:
     fallen = list(standing.order_by("pk"))
     StructuralChild.objects.filter(job__in=traces.changes).delete()
     changes.update(proposal=None, state_reason="")
-    changes.filter(pk__in=[job.pk for job in fallen]).update(
-        state=JobState.REFUSED, refusal=ERASED, lease_owner="", leased_until=None, not_before=None
-    )
+    changes.filter(pk__in=[job.pk for job in fallen]).revoke(state=JobState.REFUSED, refusal=ERASED)
     return fallen
 
 

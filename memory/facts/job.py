@@ -7,11 +7,11 @@ tried again.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -20,8 +20,9 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from memory.consolidation.cycle import budget_policy, database_now, find_paused_workspaces
-from memory.consolidation.jobs import keep_renewed
-from memory.domain.time_limits import CALL_SECONDS
+from memory.consolidation.jobs import CLAIMED_TOO_OFTEN
+from memory.consolidation.leases import Lease, hold, take_lease
+from memory.domain.time_limits import CALL_SECONDS, cooldown
 from memory.llm.call_log import CallBudget, CallScope, DailyCapReached
 from memory.llm.embeddings import PendingEmbedding, embed_for_workspace, embedder_of
 from memory.llm.registry import language_model
@@ -30,60 +31,37 @@ from memory.llm.requests import EpisodeText, Request
 from memory.llm.runner import ModelAnswer, ModelRequest, run_requests
 from memory.llm.types import CallFailed, FailureKind
 from memory.models import Episode, RememberJob, RememberJobState, Workspace
+from memory.models.leases import REASON_LENGTH
 from memory.search.vectors import Vectors, read_episode_vectors, store_episode_vectors
 from memory.signals import remembrance_ready
 
 log = structlog.get_logger(__name__)
-LEASED_TOO_OFTEN = "claimed too often"
 TOO_SLOW = "the model is too slow"
-_MOST_DOUBLINGS = 30
 _SENT_AT_ONCE = 100
 
 
-@contextmanager
-def lease_job(*, remembrance_id: int) -> Iterator[JobLease | None]:
-    """Hold a remembrance that waits and is free, else None; one that cost too many workers is left to consolidation.
-
-    A claim stays counted only where the work was its holder's end: a death, or an error.
-    """
-    hold = _take_lease(remembrance_id)
-    if hold is None:
-        yield None
-        return
-    given_back = {"lease_owner": "", "leased_until": None}
-    kept = RememberJob.objects.filter(pk=remembrance_id, lease_owner=hold.owner)
-    try:
-        with keep_renewed(hold.renew):
-            yield hold
-    except Exception:
-        kept.update(**given_back, due_at=database_now(plus=hold.next_pause()))
-        raise
-    kept.update(**given_back, claims=F("claims") - 1)
+def lease_job(*, remembrance_id: int) -> AbstractContextManager[JobLease | None]:
+    """Hold a remembrance that waits and is free, else None; one that cost too many workers is left to consolidation."""
+    return hold(_take_lease(remembrance_id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobLease:
-    """The right to work on one remembrance as it was when it was claimed."""
-
-    remembrance: RememberJob
-    owner: str
+@dataclass(slots=True, kw_only=True)
+class JobLease(Lease[RememberJob]):
+    """The right to work on one remembrance."""
 
     @property
-    def mine(self) -> QuerySet[RememberJob]:
-        """Select the remembrance while it is this holder's and waits."""
-        rows: QuerySet[RememberJob] = RememberJob.objects.queued().filter(
-            pk=self.remembrance.pk, lease_owner=self.owner
-        )
-        return rows
+    def remembrance(self) -> RememberJob:
+        """Return the remembrance as it was when it was claimed."""
+        return self.row
 
-    def renew(self) -> bool:
-        """Show a sign of life; false once somebody else has it."""
-        return self.mine.update(leased_until=database_now(plus=budget_policy().lease_seconds)) == 1
+    def after_error(self) -> dict[str, Any]:
+        """Have the sweeper wait with what broke."""
+        return {"due_at": database_now(plus=self.next_pause())}
 
     def postpone(self, *, seconds: float, reason: str, is_failure: bool = False) -> None:
         """Let it wait for the sweeper; a try that failed counts."""
         failures = F("failures") + int(is_failure)
-        self.mine.update(due_at=database_now(plus=seconds), state_reason=reason[:200], failures=failures)
+        self.held.update(due_at=database_now(plus=seconds), state_reason=reason[:REASON_LENGTH], failures=failures)
         log.info("remembrance_waits", remembrance=self.remembrance.pk, reason=reason, seconds=round(seconds))
 
     def put_off_slow(self, *, may_end: bool) -> None:
@@ -100,26 +78,19 @@ class JobLease:
 
     def next_pause(self) -> float:
         """Return the seconds to wait after one more failure in a row: twice as many each time (B9)."""
-        policy = budget_policy()
-        doubled: timedelta = timedelta(minutes=policy.cooldown_minutes) * 2 ** min(
-            self.remembrance.failures, _MOST_DOUBLINGS
-        )
-        pause: float = min(doubled, timedelta(hours=policy.cooldown_hours)).total_seconds()
-        return pause
+        return cooldown(failures=self.remembrance.failures, budget=budget_policy()).total_seconds()
 
 
 def _take_lease(remembrance_id: int) -> JobLease | None:
-    owner, policy = uuid.uuid4().hex, budget_policy()
-    free = RememberJob.objects.queued().free().filter(pk=remembrance_id)
-    until = database_now(plus=policy.lease_seconds)
     again_at = database_now(plus=settings.POLICY.remember.resend_seconds)
-    if not free.update(lease_owner=owner, leased_until=until, due_at=again_at, claims=F("claims") + 1):
+    owner = take_lease(RememberJob.objects.queued().filter(pk=remembrance_id), due_at=again_at)
+    if owner is None:
         return None
     remembrance = RememberJob.objects.select_related("workspace", "episode").get(pk=remembrance_id)
-    if remembrance.claims > policy.job_claims:
-        give_up(remembrance=remembrance, reason=LEASED_TOO_OFTEN)
+    if remembrance.claims > budget_policy().job_claims:
+        give_up(remembrance=remembrance, reason=CLAIMED_TOO_OFTEN)
         return None
-    return JobLease(remembrance=remembrance, owner=owner)
+    return JobLease(row=remembrance, owner=owner)
 
 
 def give_up(*, remembrance: RememberJob, reason: str) -> None:
@@ -129,12 +100,11 @@ def give_up(*, remembrance: RememberJob, reason: str) -> None:
     and is then tried anew.
     """
     waiting = RememberJob.objects.queued().filter(pk=remembrance.pk)
-    let_go = {"state_reason": reason, "lease_owner": "", "leased_until": None}
     if remembrance.facts.filter(is_unmatched=True).exists():
         rest = timedelta(hours=budget_policy().cooldown_hours).total_seconds()
-        waiting.update(**let_go, claims=0, due_at=database_now(plus=rest))
+        waiting.fail(reason=reason, claims=0, due_at=database_now(plus=rest))
     else:
-        waiting.update(**let_go, state=RememberJobState.FAILED, due_at=Now())
+        waiting.fail(reason=reason, state=RememberJobState.FAILED, due_at=Now())
     log.warning("remembrance_failed", remembrance=remembrance.pk, episode=remembrance.episode_id, reason=reason)
 
 

@@ -453,7 +453,7 @@ def _lock_job(hold: JobLease) -> None:
     """Keep gates and other remembrances from the workspace's beliefs, and see its text as it stands, until the end."""
     lock_workspace(hold.remembrance.workspace_id)
     check_beliefs_enabled(workspace_id=hold.remembrance.workspace_id)
-    if not hold.mine.select_for_update(no_key=True).exists():
+    if not hold.held.select_for_update(no_key=True).exists():
         raise LeaseLost
     locked = Episode.objects.select_for_update(no_key=True)
     hold.remembrance.episode = locked.get(pk=hold.remembrance.episode_id)
@@ -466,7 +466,7 @@ def check_not_forgotten(*, episode: Episode) -> None:
 
 
 def _finish(hold: JobLease, now: datetime, *, reason: str = "") -> None:
-    hold.mine.update(state=RememberJobState.DONE, state_reason=reason, done_at=now, failures=0)
+    hold.held.update(state=RememberJobState.DONE, state_reason=reason, done_at=now, failures=0)
 
 
 def ask_for_ruling(*, hold: JobLease, budget: CallBudget, question: ContradictionQuestion) -> Ruling:

@@ -8,26 +8,25 @@ lease. Turns that cost too many workers are read in ever smaller groups, and one
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
 
-from memory.consolidation.cycle import RENEWAL_SECONDS, budget_policy, database_now, find_pause, pause_workspace
-from memory.consolidation.jobs import keep_renewed
+from memory.consolidation.cycle import budget_policy, database_now, find_pause, pause_workspace
+from memory.consolidation.leases import Lease, hold, take_lease
 from memory.domain.identity import EXTRACTION_ACTOR
 from memory.domain.lifecycle import TurnState, is_summary_due
 from memory.domain.taxonomy import ConversationTurn, ExtractionResult
+from memory.domain.time_limits import cooldown
 from memory.ingest.scheduling import count_waiting_turns, recheck_conversation
 from memory.ingest.schemas import ERASED, IngestContext, Rejected, Stored
 from memory.ingest.summaries import summarize_due_stretches, when_quiet
@@ -46,10 +45,10 @@ from memory.llm.call_log import DailyCapReached, LeaseLost, OutOfBudget, RetryLa
 from memory.llm.types import FailureKind
 from memory.maintenance.maintain import count_extraction
 from memory.models import Conversation, Episode, PauseReason, Turn
+from memory.models.leases import REASON_LENGTH
 from memory.signals import is_shutting_down
 
 log = structlog.get_logger(__name__)
-_MOST_DOUBLINGS = 6
 COST_TOO_MANY_WORKERS = "cost too many workers"
 _WHOLE_CLAIMS = 2  # of so many claims turns are read as they were taken together; then ever fewer
 
@@ -97,9 +96,9 @@ def _ask(lease: ConversationLease, said: Sequence[ConversationTurn]) -> Extracti
             user=conversation.user,
         )
     except RetryLater as wait:
-        lease.give_back(reason="a model server asked to wait", seconds=wait.seconds)
+        lease.put_back(reason="a model server asked to wait", seconds=wait.seconds)
     except DailyCapReached as spent:
-        lease.give_back(reason=str(spent), seconds=settings.POLICY.turns.cap_minutes * 60)
+        lease.put_back(reason=str(spent), seconds=settings.POLICY.turns.cap_minutes * 60)
     except OutOfBudget as spent:
         _put_back(lease, str(spent))
     except LeaseLost:
@@ -121,16 +120,16 @@ def _pause_if_refused(lease: ConversationLease, found: ExtractionResult) -> bool
             detail=found.failure,
             conversation=lease.conversation.pk,
         )
-    lease.give_back(reason=found.failure)
+    lease.put_back(reason=found.failure)
     return True
 
 
 def _put_back(lease: ConversationLease, reason: str) -> None:
     """Have turns wait that took all the time: a server that stalls is not asked again at once, nor for ever."""
     if is_shutting_down():
-        lease.give_back(reason=reason)
+        lease.put_back(reason=reason)
     else:
-        lease.release(**_failed(lease, reason))
+        lease.let_go(**_failed(lease, reason))
 
 
 def _store_and_finish(
@@ -229,7 +228,7 @@ def _release(lease: ConversationLease, found: ExtractionResult, read: Sequence[T
     elif read and lease.conversation.turn_count >= policy.summary_least:
         columns["sum_due_at"] = Coalesce("sum_due_at", when_quiet())
     standing = Turn.objects.filter(pk__in=[turn.pk for turn in lease.turns])
-    if not lease.release(**columns) or standing.count() < len(lease.turns):
+    if not lease.let_go(**columns) or standing.count() < len(lease.turns):
         raise _LeaseTaken
 
 
@@ -238,72 +237,30 @@ _DONE: dict[str, Any] = {"claims": 0, "state_reason": "", "not_before": None}
 
 def _failed(lease: ConversationLease, reason: str) -> dict[str, Any]:
     """Have the turns wait ever longer with each failure."""
-    seconds = budget_policy().cooldown_minutes * 60 * 2 ** min(lease.conversation.claims, _MOST_DOUBLINGS)
-    return {"state_reason": reason[:200], "not_before": database_now(plus=seconds)}
-
-
-_RELEASED: dict[str, Any] = {"lease_owner": "", "leased_until": None}
+    pause = cooldown(failures=lease.conversation.claims, budget=budget_policy())
+    return {"state_reason": reason[:REASON_LENGTH], "not_before": database_now(plus=pause.total_seconds())}
 
 
 @dataclass(slots=True, kw_only=True)
-class ConversationLease:
-    """The right to read some turns of one conversation; every write of the holder asks `renew` or `held`."""
+class ConversationLease(Lease[Conversation]):
+    """The right to read some turns of one conversation."""
 
-    conversation: Conversation
     turns: list[Turn]
-    owner: str
-    began: float = field(default_factory=time.monotonic)  # readings of the clock that only ever goes forward
-    renewed: float = field(default_factory=time.monotonic)
-    is_over: bool = False
 
     @property
-    def held(self) -> QuerySet[Conversation]:
-        """Select the conversation while it is this lease's."""
-        return Conversation.objects.filter(pk=self.conversation.pk, lease_owner=self.owner)
+    def conversation(self) -> Conversation:
+        """Return the conversation as it was before it was claimed."""
+        return self.row
 
-    @property
-    def seconds(self) -> float:
-        """Return for how long the conversation has been held."""
-        return time.monotonic() - self.began
-
-    def renew(self) -> bool:
-        """Show a sign of life; false once somebody else has taken over, or the conversation is gone."""
-        now = time.monotonic()
-        if now - self.renewed > RENEWAL_SECONDS:
-            if not self.held.update(leased_until=database_now(plus=budget_policy().lease_seconds)):
-                return False
-            self.renewed = now
-        return True
-
-    def give_back(self, *, reason: str, seconds: float = 0.0) -> None:
+    def put_back(self, *, reason: str, seconds: float = 0.0) -> None:
         """Let the turns wait, for so long at least, without blaming them."""
         until = database_now(plus=seconds) if seconds else None
-        self.release(claims=F("claims") - 1, state_reason=reason[:200], not_before=until)
-
-    def release(self, **columns: Any) -> bool:
-        """Write what came of the reading and let go; false if the lease was lost before."""
-        self.is_over = True
-        return self.held.update(**_RELEASED, **columns) == 1
+        self.give_back(state_reason=reason[:REASON_LENGTH], not_before=until)
 
 
-@contextmanager
-def leased_conversation(*, conversation_id: int, now: datetime) -> Iterator[ConversationLease | None]:
-    """Hold a conversation that is due and free, with the turns to read; None if it is not, or none is left to read.
-
-    A claim stays counted only where the turns were their holder's end: a death, or an error.
-    """
-    lease = _claim(conversation_id, now)
-    if lease is None:
-        yield None
-        return
-    try:
-        with keep_renewed(lease.renew):
-            yield lease
-    except Exception:
-        lease.held.update(**_RELEASED)
-        raise
-    if not lease.is_over:
-        lease.held.update(**_RELEASED, claims=F("claims") - 1)
+def leased_conversation(*, conversation_id: int, now: datetime) -> AbstractContextManager[ConversationLease | None]:
+    """Hold a conversation that is due and free, with the turns to read; None if it is not, or none is left to read."""
+    return hold(_claim(conversation_id, now))
 
 
 @transaction.atomic
@@ -313,18 +270,14 @@ def _claim(conversation_id: int, now: datetime) -> ConversationLease | None:
     if conversation is None:
         return None
     turns, claims = _take_readable(conversation, now)
-    lease = ConversationLease(conversation=conversation, turns=turns, owner=uuid.uuid4().hex if turns else "")
-    Conversation.objects.filter(pk=conversation.pk).update(
-        **count_waiting_turns(conversation_id=conversation.pk),
-        lease_owner=lease.owner,
-        leased_until=database_now(plus=budget_policy().lease_seconds) if turns else None,
-        claims=claims,
-        not_before=None,
-        due_since=None,
-        due_reason="",
-        sent_at=None,
-    )
-    return lease if turns else None
+    held, counts = Conversation.objects.filter(pk=conversation.pk), count_waiting_turns(conversation_id=conversation.pk)
+    columns: dict[str, Any] = counts | {"claims": claims, "due_since": None, "due_reason": "", "sent_at": None}
+    if not turns:
+        held.revoke(**columns)
+        return None
+    owner = take_lease(held, **columns)
+    assert owner  # its row is locked, and was free
+    return ConversationLease(row=conversation, turns=turns, owner=owner)
 
 
 def _take_readable(conversation: Conversation, now: datetime) -> tuple[list[Turn], int]:

@@ -22,6 +22,7 @@ from memory.consolidation.cycle import budget_policy, database_now
 from memory.domain.identity import EXTRACTION_ACTOR
 from memory.domain.lifecycle import is_summary_due
 from memory.domain.taxonomy import ConversationKey, ConversationTurn
+from memory.domain.time_limits import cooldown
 from memory.ingest.schemas import IngestContext, Outcome, Stored, read_extracted_line
 from memory.ingest.store import store_episodes
 from memory.ingest.turn_facts import as_turn_texts, extraction_budget, link_turns, talk_of, to_said_turn
@@ -156,7 +157,7 @@ def _retry_later(conversation_id: int, *, is_blamed: bool) -> None:
     if tries >= policy.job_claims:
         stretch = settings.POLICY.extraction.summary_turns
         held.summed_up, tries = (held.summed_up // stretch + 1) * stretch, 0
-    seconds = policy.cooldown_minutes * 60 * 2**tries if is_blamed else 0.0
+    seconds = cooldown(failures=tries, budget=policy).total_seconds() if is_blamed else 0.0
     Conversation.objects.filter(pk=conversation_id).update(
         summed_up=held.summed_up, sum_tries=tries, sum_due_at=database_now(plus=seconds)
     )

@@ -15,12 +15,13 @@ from memory.language.explicit_requests import Signal
 from memory.models.beliefs import Belief, FactType
 from memory.models.episodes import Episode
 from memory.models.fields import choices_of
+from memory.models.leases import Leased, LeasedQuerySet, Postponable, PostponableQuerySet
 from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
 
 WAITING_STATES = (TurnState.BUFFERED, TurnState.LEASED)
 
 
-class ConversationQuerySet(WorkspaceQuerySet):
+class ConversationQuerySet(PostponableQuerySet):
     def due(self) -> Self:
         """Keep those that something wants to be read now, and those whose reading was broken off."""
         return self.filter(Q(due_since__isnull=False) | Q(leased__gt=0))
@@ -29,13 +30,8 @@ class ConversationQuerySet(WorkspaceQuerySet):
         """Keep those that are due, and those that may be summed up by now."""
         return self.filter(Q(due_since__isnull=False) | Q(leased__gt=0) | Q(sum_due_at__lte=Now()))
 
-    def free(self) -> Self:
-        """Keep those that nobody holds and that need not wait, by the database's clock."""
-        unheld = Q(leased_until=None) | Q(leased_until__lt=Now())
-        return self.filter(unheld, Q(not_before=None) | Q(not_before__lte=Now()))
 
-
-class Conversation(models.Model):
+class Conversation(Postponable):
     """A session of a project and a user; it is leased as a whole, so that its turns are read in their order."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="conversations")
@@ -56,11 +52,6 @@ class Conversation(models.Model):
     )
     due_reason = models.CharField(max_length=100, blank=True, db_default="", help_text="What that is.")
     sent_at = models.DateTimeField(null=True, blank=True, help_text="When workers were told; none has come yet.")
-    lease_owner = models.CharField(max_length=32, blank=True, db_default="")
-    leased_until = models.DateTimeField(null=True, blank=True)
-    not_before = models.DateTimeField(null=True, blank=True, help_text="A model server asked to wait until then.")
-    claims = models.PositiveIntegerField(db_default=0, help_text="Workers that its present turns were given to.")
-    state_reason = models.CharField(max_length=200, blank=True, db_default="", help_text="Why it waits.")
     summed_up = models.PositiveIntegerField(db_default=0, help_text="The last turn that is summed up, or was let be.")
     sum_due_at = models.DateTimeField(null=True, blank=True, help_text="When it is looked what can be summed up.")
     sum_tries = models.PositiveIntegerField(db_default=0, help_text="Failures of the next summary.")
@@ -183,7 +174,7 @@ class RememberJobState(models.TextChoices):
     FAILED = "failed", "left to consolidation"
 
 
-class RememberJobQuerySet(WorkspaceQuerySet):
+class RememberJobQuerySet(LeasedQuerySet):
     def queued(self) -> Self:
         """Keep what has not come to its end."""
         return self.filter(state=RememberJobState.QUEUED)
@@ -192,16 +183,12 @@ class RememberJobQuerySet(WorkspaceQuerySet):
         """Keep what was left to consolidation."""
         return self.filter(state=RememberJobState.FAILED)
 
-    def free(self) -> Self:
-        """Keep what nobody works on, by the database's clock."""
-        return self.filter(Q(leased_until__isnull=True) | Q(leased_until__lt=Now()))
-
     def due(self) -> Self:
         """Keep what waits, is free, and is to be sent again by now."""
         return self.queued().free().filter(due_at__lte=Now())
 
 
-class RememberJob(models.Model):
+class RememberJob(Leased):
     """R1: an episode whose facts become beliefs without waiting for a cycle."""
 
     episode = models.OneToOneField(Episode, on_delete=models.CASCADE, related_name="remembrance")
@@ -209,14 +196,9 @@ class RememberJob(models.Model):
     actor = models.CharField(max_length=200, help_text="Who had it remembered.")
     is_limited = models.BooleanField(default=False, help_text="By a key limited to projects: global beliefs stay.")
     state = models.CharField(max_length=6, choices=RememberJobState.choices, default=RememberJobState.QUEUED)
-    state_reason = models.CharField(max_length=200, blank=True, default="", help_text="Why it waits, or failed.")
     created_at = models.DateTimeField()
     done_at = models.DateTimeField(null=True, blank=True, help_text="Domain time.")
-
     due_at = models.DateTimeField(db_default=Now(), help_text="When the sweeper sends it, unless it is done by then.")
-    lease_owner = models.CharField(max_length=64, blank=True, default="")
-    leased_until = models.DateTimeField(null=True, blank=True)
-    claims = models.PositiveIntegerField(default=0, help_text="Workers that took it up and never gave it back.")
     failures = models.PositiveIntegerField(default=0, help_text="Tries in a row that brought no answer.")
 
     objects = RememberJobQuerySet.as_manager()

@@ -20,6 +20,7 @@ from memory.domain.lifecycle import CycleState, JobState
 from memory.models.beliefs import Basis, Belief, EvidenceKind, Timeframe
 from memory.models.episodes import DIMENSIONS, Claim, Episode
 from memory.models.fields import IdField, choices_of, new_cycle_id
+from memory.models.leases import Postponable, PostponableQuerySet
 from memory.models.tenancy import Workspace, WorkspaceQuerySet
 
 OPEN_CYCLE_STATES = (CycleState.QUEUED, CycleState.RUNNING)
@@ -126,11 +127,23 @@ class JobKind(models.TextChoices):
     CLAIM = "claim", "one claim, as it was told"
 
 
-class ClusterJobQuerySet(WorkspaceQuerySet):
-    def unfinished(self) -> Self:
-        """Keep the jobs that still have calls to make or rows to apply."""
+class CycleJobQuerySet(PostponableQuerySet):
+    def open(self) -> Self:
+        """Keep the jobs that are not ended: they still have calls to make or rows to apply."""
         return self.filter(state__in=OPEN_JOB_STATES)
 
+
+class CycleJob(Postponable):
+    """A job of a cycle: leased as any, and valid while the cycle's attempt is."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    state = models.CharField(max_length=11, choices=choices_of(JobState), default=JobState.QUEUED)
+
+    class Meta:
+        abstract = True
+
+
+class ClusterJobQuerySet(CycleJobQuerySet):
     def to_judge(self) -> Self:
         """Keep the jobs that still have calls to make."""
         return self.filter(state__in=(JobState.QUEUED, JobState.SYNTHESIZED))
@@ -139,23 +152,13 @@ class ClusterJobQuerySet(WorkspaceQuerySet):
         """Keep the jobs whose verdicts became rows, whatever came of them."""
         return self.filter(state__in=(JobState.APPLIED, JobState.REFUSED))
 
-    def free(self) -> Self:
-        """Keep the jobs that nobody holds and that need not wait, by the database's clock."""
-        return self.filter(
-            Q(leased_until__isnull=True) | Q(leased_until__lt=Now()),
-            Q(not_before__isnull=True) | Q(not_before__lte=Now()),
-        )
 
-
-class ClusterJob(models.Model):
+class ClusterJob(CycleJob):
     """One cluster's passage through a cycle; or beliefs with the single episodes judged against them."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     cycle = models.ForeignKey(Cycle, on_delete=models.CASCADE, related_name="jobs")
     number = models.PositiveIntegerField(help_text="The order in which the gate applies jobs.")
     kind = models.CharField(max_length=7, choices=JobKind.choices)
-    state = models.CharField(max_length=11, choices=choices_of(JobState), default=JobState.QUEUED)
-    state_reason = models.CharField(max_length=200, blank=True, default="")
     members_hash = models.CharField(max_length=64, help_text="Of the member ids: a refused set waits until it changes.")
     belief = models.ForeignKey(
         Belief,
@@ -174,11 +177,6 @@ class ClusterJob(models.Model):
     claim = models.ForeignKey(
         Claim, on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs", help_text="Of a claim's job."
     )
-
-    lease_owner = models.CharField(max_length=64, blank=True, default="")
-    leased_until = models.DateTimeField(null=True, blank=True)
-    not_before = models.DateTimeField(null=True, blank=True, help_text="A model asked us to wait until then.")
-    claims = models.PositiveIntegerField(default=0)
 
     candidate = models.JSONField(null=True, blank=True, help_text="The synthesised belief, as the model gave it.")
     candidate_hash = models.CharField(max_length=64, blank=True, default="")
@@ -317,18 +315,7 @@ class StructuralKind(models.TextChoices):
 UNDONE = "undone"  # why a job was refused whose cycle was undone before it was made
 
 
-class StructuralJobQuerySet(WorkspaceQuerySet):
-    def open(self) -> Self:
-        """Keep the jobs that are not ended."""
-        return self.filter(state__in=OPEN_JOB_STATES)
-
-    def free(self) -> Self:
-        """Keep the jobs that nobody holds and that need not wait, by the database's clock."""
-        return self.filter(
-            Q(leased_until__isnull=True) | Q(leased_until__lt=Now()),
-            Q(not_before__isnull=True) | Q(not_before__lte=Now()),
-        )
-
+class StructuralJobQuerySet(CycleJobQuerySet):
     def carried_over(self) -> Self:
         """Keep the open jobs that wait for a later cycle; what an ended one left behind does, whoever left it."""
         return self.open().filter(Q(cycle=None) | ~Q(cycle__state__in=OPEN_CYCLE_STATES))
@@ -340,10 +327,9 @@ class StructuralJobQuerySet(WorkspaceQuerySet):
         return taken_back.annotate(undone_at=when)
 
 
-class StructuralJob(models.Model):
+class StructuralJob(CycleJob):
     """One structural change on its way: queued, proposed (*synthesized*), judged (*classified*), then at its end."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=6, choices=StructuralKind.choices)
     belief = models.ForeignKey(Belief, on_delete=models.CASCADE, related_name="structural_jobs")
     twin = models.ForeignKey(
@@ -358,18 +344,11 @@ class StructuralJob(models.Model):
     )  # fmt: skip
     facts = models.JSONField(default=dict, help_text="What the gate saw.")
 
-    state = models.CharField(max_length=11, choices=choices_of(JobState), default=JobState.QUEUED)
-    state_reason = models.CharField(max_length=200, blank=True, default="")
     refusal = models.CharField(max_length=40, blank=True, default="", help_text="Why nothing was changed.")
     proposal = models.JSONField(null=True, blank=True, help_text="As the model gave it.")
     proposal_call = models.ForeignKey(
         "memory.ModelCall", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
-
-    lease_owner = models.CharField(max_length=64, blank=True, default="")
-    leased_until = models.DateTimeField(null=True, blank=True)
-    not_before = models.DateTimeField(null=True, blank=True, help_text="A model asked us to wait until then.")
-    claims = models.PositiveIntegerField(default=0)
 
     objects = StructuralJobQuerySet.as_manager()
 

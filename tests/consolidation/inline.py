@@ -34,9 +34,7 @@ def run_to_end(cycle_id: str, **_: object) -> Cycle:
         cycle = Cycle.objects.get(pk=cycle_id)
         if cycle.finished_at:
             return cycle
-        jobs = list(
-            ClusterJob.objects.filter(cycle=cycle).unfinished().values("pk", "state", "state_reason", "not_before")
-        )
+        jobs = list(ClusterJob.objects.filter(cycle=cycle).open().values("pk", "state", "state_reason", "not_before"))
         assert time.monotonic() < ends_by, f"{cycle.pk} does not end, attempt {cycle.attempt}: {jobs}"
         run_steps(cycle=cycle)
 

@@ -30,7 +30,7 @@ def planned(workspace: Workspace, now: Any) -> list[tuple[str, list[str], list[s
 def stored(cycle_id: str) -> list[tuple[str, list[str], list[str]]]:
     return [
         (job.kind, sorted(job.pairs), [member.episode_id for member in job.members.all()])
-        for job in ClusterJob.objects.filter(cycle=cycle_id).unfinished().order_by("number")
+        for job in ClusterJob.objects.filter(cycle=cycle_id).open().order_by("number")
     ]
 
 

@@ -285,7 +285,7 @@ class World:
         """Assert what must hold after every cycle that has ended, whatever happened in it."""
         assert cycle.finished_at
         assert not Episode.objects.filter(workspace=self.workspace, state="leased").exists()
-        assert not ClusterJob.objects.filter(cycle=cycle).unfinished().exists()
+        assert not ClusterJob.objects.filter(cycle=cycle).open().exists()
         assert find_drift(workspace=self.workspace)[1] == []
 
     def calls(self, purpose: str) -> int:

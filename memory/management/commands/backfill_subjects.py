@@ -1,30 +1,17 @@
 """Give beliefs without a subject the one that their statement names (R13)."""
 
-import json
+from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandParser
-from django.utils import timezone
-
-from memory.access import find_workspace
 from memory.facts.reflection import backfill_subjects
-from memory.management.command_line import ServiceCommand, command_actor, pluralize
+from memory.management.command_line import Report, WorkspaceCommand, command_actor, pluralize
+from memory.models import Workspace
 
 
-class Command(ServiceCommand):
+class Command(WorkspaceCommand):
     help = "Read the subject of beliefs that have none off their statements; done again, it finds nothing to do."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workspace", required=True)
-        parser.add_argument("--json", action="store_true", dest="as_json")
-
-    def handle(self, *, workspace: str, as_json: bool, **options: Any) -> None:
-        found = backfill_subjects(
-            workspace=find_workspace(name=workspace), actor=command_actor("backfill_subjects"), now=timezone.now()
-        )
-        if as_json:
-            self.stdout.write(json.dumps(found))
-            return
-        for key, subject in found.items():
-            self.stdout.write(f"{key}: {subject}")
-        self.stdout.write(f"{pluralize(len(found), 'subject')} filled in.")
+    def run(self, *, workspace: Workspace, now: datetime, **options: Any) -> Report:
+        found = backfill_subjects(workspace=workspace, actor=command_actor("backfill_subjects"), now=now)
+        lines = [f"{key}: {subject}" for key, subject in found.items()]
+        return Report(values=found, lines=[*lines, f"{pluralize(len(found), 'subject')} filled in."])

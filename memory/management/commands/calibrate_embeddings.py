@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandError
 
 from memory.domain.similarity import CalibrationError
 from memory.llm.calibration import CalibrationReport, ErrorRates, calibrate, load_pairs
@@ -14,7 +13,7 @@ from memory.llm.onnx_models import ModelUnavailable
 from memory.llm.profiles import store_profile
 from memory.llm.registry import default_embedder
 from memory.llm.types import CallFailed, WrongDimensions
-from memory.management.command_line import ServiceCommand
+from memory.management.command_line import ServiceCommand, fail_on
 
 
 class Command(ServiceCommand):
@@ -29,10 +28,8 @@ class Command(ServiceCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Calibrate, print, and write on request."""
-        try:
+        with fail_on(CallFailed, WrongDimensions, ModelUnavailable, CalibrationError):
             report = calibrate(embedder=default_embedder(), pairs=load_pairs(), policy=settings.POLICY)
-        except (CallFailed, WrongDimensions, ModelUnavailable, CalibrationError) as error:
-            raise CommandError(str(error)) from error
         if options["json"]:
             self.stdout.write(json.dumps(asdict(report) | {"profile": report.profile.to_dict()}))
         else:

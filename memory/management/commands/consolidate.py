@@ -1,23 +1,26 @@
 """Run consolidation by hand: open a cycle, or cycle after cycle until nothing is left to do."""
 
-import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser, OutputWrapper
-from django.core.serializers.json import DjangoJSONEncoder
+from django.core.management.base import CommandParser
 from django.utils import timezone
-from tqdm import tqdm
 
-from memory.access import find_workspace
 from memory.consolidation.cycle import describe_pause, find_first_failure, find_pause, open_cycle
 from memory.consolidation.dry_run import DryRun, dry_run_cycle
 from memory.consolidation.finish import is_idle_after
 from memory.consolidation.schedule import wait_for_cycle
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
-from memory.management.command_line import NoWorkerHint, ServiceCommand, exit_on_interrupt, pluralize
+from memory.management.command_line import (
+    NoWorkerHint,
+    Report,
+    WorkspaceCommand,
+    exit_on_interrupt,
+    pluralize,
+    progress_bar,
+)
 from memory.models import ClusterJob, Cycle, Episode, Trigger, Workspace
 
 # What a cycle counts, in the order in which it happens: the noun, and what became of it.
@@ -37,56 +40,54 @@ _COUNTED = {
 }
 
 
-class Command(ServiceCommand):
+class Command(WorkspaceCommand):
     help = "Open a consolidation cycle for a workspace; with --wait, wait for workers to end it."
+    json_help = "print one JSON document instead of lines"
 
     _last: Cycle | None = None
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workspace", required=True)
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("--wait", action="store_true", help="wait until the cycle has ended")
         parser.add_argument("--until-idle", action="store_true", help="run cycles until nothing is left to do")
         parser.add_argument("--dry-run", action="store_true", help="say what a cycle would do and cost; write nothing")
-        parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        workspace = find_workspace(name=options["workspace"])
-        self._consolidate(workspace, options)
-
-    def _consolidate(self, workspace: Workspace, options: dict[str, Any]) -> None:
-        if options["dry_run"]:
-            write_dry_run(
-                dry_run_cycle(workspace=workspace, now=timezone.now()), out=self.stdout, as_json=options["json"]
-            )
-            return
+    def run(
+        self,
+        *,
+        workspace: Workspace,
+        wait: bool,
+        until_idle: bool,
+        dry_run: bool,
+        now: datetime,
+        as_json: bool,
+        **options: Any,
+    ) -> Report:
+        if dry_run:
+            rehearsal = dry_run_cycle(workspace=workspace, now=now)
+            return Report(values=_dry_run_as_json(rehearsal), lines=_dry_run_lines(rehearsal))
         if pause := find_pause(workspace=workspace):
             why = f"until {pause.until:%Y-%m-%d %H:%M} UTC: {describe_pause(pause)}"
             self.stderr.write(f"{workspace.name} rests {why}. A cycle is started all the same, since you ask for it.")
-        if not (options["wait"] or options["until_idle"]):
-            cycle, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
-            self._report([cycle], as_json=options["json"])
-            return
+        if not (wait or until_idle):
+            cycle, _ = open_cycle(workspace_id=workspace.pk, now=now, trigger=Trigger.PERSON)
+            return Report(values=_as_json([cycle]), lines=_in_lines([cycle]))
         with exit_on_interrupt(out=self.stderr, message=lambda: _interrupted(self._last)):
-            cycles = self._run(workspace, until_idle=options["until_idle"], show=not options["json"])
-        self._report(cycles, as_json=options["json"])
-        pending = Episode.objects.for_workspace(workspace).pending().count()
-        if pending and not options["json"]:
-            waiting = f"{pluralize(pending, 'episode')} still {'waits' if pending == 1 else 'wait'}"
-            follows = _what_follows(cycles[-1], until_idle=options["until_idle"])
-            self.stdout.write(f"{waiting} for a cycle{follows}.")
-        if _has_left_work(cycles[-1], until_idle=options["until_idle"]):
-            left = "Some episodes could not be consolidated; they stay pending"
-            raise CommandError(f"{left}{_why(cycles[-1])}.", returncode=1)
+            cycles = self._run(workspace, until_idle=until_idle, as_json=as_json)
+        return Report(
+            values=_as_json(cycles),
+            lines=[*_in_lines(cycles), *_pending_in_words(cycles[-1], until_idle=until_idle)],
+            failure=_left_work(cycles[-1], until_idle=until_idle),
+        )
 
-    def _run(self, workspace: Workspace, *, until_idle: bool, show: bool) -> list[Cycle]:
+    def _run(self, workspace: Workspace, *, until_idle: bool, as_json: bool) -> list[Cycle]:
         cycles: list[Cycle] = []
         while not cycles or (until_idle and not is_idle_after(cycle=cycles[-1])):
             self._last, _ = open_cycle(workspace_id=workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
-            cycles.append(self._wait(self._last, show=show))
+            cycles.append(self._wait(self._last, as_json=as_json))
         return cycles
 
-    def _wait(self, cycle: Cycle, *, show: bool) -> Cycle:
-        with tqdm(desc=cycle.pk, unit="job", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
+    def _wait(self, cycle: Cycle, *, as_json: bool) -> Cycle:
+        with progress_bar(of=cycle.pk, unit="job", as_json=as_json) as bar:
             hint = NoWorkerHint(out=self.stderr)
 
             def look(seen: Cycle) -> None:
@@ -99,14 +100,13 @@ class Command(ServiceCommand):
 
             return wait_for_cycle(cycle.pk, on_look=look)
 
-    def _report(self, cycles: list[Cycle], *, as_json: bool) -> None:
-        if as_json:
-            rows = [{"id": c.pk, "state": c.state, "reason": c.state_reason, "counts": c.counts} for c in cycles]
-            self.stdout.write(json.dumps({"cycles": rows}))
-            return
-        for cycle in cycles:
-            counts = _in_words(cycle.counts)
-            self.stdout.write(f"{cycle.pk} {cycle.state}: {counts or 'nothing to do'}")
+
+def _as_json(cycles: Sequence[Cycle]) -> dict[str, Any]:
+    return {"cycles": [{"id": c.pk, "state": c.state, "reason": c.state_reason, "counts": c.counts} for c in cycles]}
+
+
+def _in_lines(cycles: Sequence[Cycle]) -> list[str]:
+    return [f"{cycle.pk} {cycle.state}: {_in_words(cycle.counts) or 'nothing to do'}" for cycle in cycles]
 
 
 def _in_words(counts: Mapping[str, int]) -> str:
@@ -117,6 +117,13 @@ def _in_words(counts: Mapping[str, int]) -> str:
         if counts.get(name)
     ]
     return ", ".join(parts)
+
+
+def _pending_in_words(last: Cycle, *, until_idle: bool) -> Iterator[str]:
+    """Say how many episodes wait after a cycle, where any do."""
+    if pending := Episode.objects.for_workspace(last.workspace_id).pending().count():
+        waiting = f"{pluralize(pending, 'episode')} still {'waits' if pending == 1 else 'wait'}"
+        yield f"{waiting} for a cycle{_what_follows(last, until_idle=until_idle)}."
 
 
 def _what_follows(last: Cycle, *, until_idle: bool) -> str:
@@ -141,22 +148,19 @@ def _interrupted(last: Cycle | None) -> str:
     return f"Stopped waiting; cycle {last.pk} {becomes}."
 
 
-def _has_left_work(last: Cycle, *, until_idle: bool) -> bool:
-    """Tell whether work was given up: failed with a cycle or an episode, or stopped by a budget before all was done."""
+def _left_work(last: Cycle, *, until_idle: bool) -> str:
+    """Say why work was given up: failed with a cycle or an episode, or stopped by a budget before all was done."""
     failed = Episode.objects.for_workspace(last.workspace_id).pending().filter(state=ConsolidationState.FAILED)
     is_cut_short = until_idle and last.state in (CycleState.OVER_BUDGET, CycleState.CANCELLED)
-    return last.state == CycleState.FAILED or is_cut_short or failed.exists()
+    if last.state == CycleState.FAILED or is_cut_short or failed.exists():
+        return f"Some episodes could not be consolidated; they stay pending{_why(last)}."
+    return ""
 
 
-def write_dry_run(rehearsal: DryRun, *, out: OutputWrapper, as_json: bool) -> None:
-    """Print what a cycle would do and what it would cost, as one JSON document or in lines."""
-    if as_json:
-        shown = {"dry_run": True, **asdict(rehearsal)}
-        shown["estimate"]["cost_usd"] = float(rehearsal.estimate.cost_usd)
-        out.write(json.dumps(shown, cls=DjangoJSONEncoder))
-        return
-    for line in _dry_run_lines(rehearsal):
-        out.write(line)
+def _dry_run_as_json(rehearsal: DryRun) -> dict[str, Any]:
+    shown = {"dry_run": True, **asdict(rehearsal)}
+    shown["estimate"]["cost_usd"] = float(rehearsal.estimate.cost_usd)
+    return shown
 
 
 def _dry_run_lines(rehearsal: DryRun) -> list[str]:

@@ -1,34 +1,40 @@
 """Erase memories, a user's memories or a workspace's (B19)."""
 
-import getpass
-import json
 import sys
 from collections import defaultdict
+from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
-from django.utils import timezone
+from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from memory.access import find_workspace
-from memory.domain.identity import Actor, ActorKind
+from memory.domain.identity import Actor
 from memory.erasure.anonymize import StillSeen, rewrite_tables, tables_to_rewrite
 from memory.erasure.erase import Erasure, erase_memories, erase_user, erase_workspace
-from memory.management.command_line import ServiceCommand, named_memory, pluralize, usage_error
+from memory.management.command_line import (
+    Report,
+    ReportCommand,
+    command_actor,
+    fail_on,
+    named_memory,
+    named_user,
+    pluralize,
+    usage_error,
+)
 from memory.models import Belief, Episode, Workspace
-from memory.redaction.service import redact_name
 
 WAIT_SECONDS = 60.0
 
 
-class Command(ServiceCommand):
+class Command(ReportCommand):
     help = (
         "Erase memories for good: their text, vectors, history, and all that models said about them. Beliefs that may "
         "quote an episode go with it; what else they were made of is consolidated anew. Name ids, or a workspace and "
         "one of its users, or a workspace and --all."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("ids", nargs="*", metavar="ID", help="ep_… or bl_…, or the beginning of one")
         parser.add_argument("--workspace")
         whose = parser.add_mutually_exclusive_group()
@@ -46,25 +52,17 @@ class Command(ServiceCommand):
             default=WAIT_SECONDS,
             help="seconds for which --scrub waits for the end of transactions that still see what was erased",
         )
-        parser.add_argument("--json", action="store_true", dest="as_json")
 
-    def handle(self, *, ids: list[str], scrub: bool, wait: float, as_json: bool, **options: Any) -> None:
+    def run(self, *, ids: list[str], scrub: bool, wait: float, as_json: bool, now: datetime, **options: Any) -> Report:
         _check_usage(ids, options, scrub=scrub)
-        done = _erase(ids, **options)  # one for each workspace
+        erasures = _erase(ids, now=now, **options)  # one for each workspace
         if scrub:
             _scrub(wait, show=not as_json)
-        self._show(done, is_scrubbed=scrub, as_json=as_json)
-
-    def _show(self, erasures: list[Erasure], *, is_scrubbed: bool, as_json: bool) -> None:
         none = Erasure(episodes=0, beliefs=0, calls=0).counts
         done = {name: sum(one.counts[name] for one in erasures) for name in none}
-        if as_json:
-            self.stdout.write(json.dumps({**done, "belief_ids": _ids(erasures), "scrubbed": is_scrubbed}))
-            return
-        if any(done.values()) or not is_scrubbed:
-            self.stdout.write(_in_words(done))
-        if is_scrubbed:
-            self.stdout.write(f"{pluralize(len(tables_to_rewrite()), 'table')} written anew.")
+        lines = [_in_words(done)] if any(done.values()) or not scrub else []
+        lines += [f"{pluralize(len(tables_to_rewrite()), 'table')} written anew."] if scrub else []
+        return Report(values={**done, "belief_ids": _ids(erasures), "scrubbed": scrub}, lines=lines)
 
 
 def _check_usage(ids: list[str], options: dict[str, Any], *, scrub: bool) -> None:
@@ -73,24 +71,24 @@ def _check_usage(ids: list[str], options: dict[str, Any], *, scrub: bool) -> Non
         raise usage_error("Name ids, or a workspace, not both.")
     if bool(workspace) != names_some:
         raise usage_error("--workspace goes with --user or --all, and those with --workspace.")
-    if options["user"] == "":
-        raise usage_error("--user: what belongs to nobody in particular is not one user's.")
+    named_user(options["user"])
     if not (ids or workspace or scrub):
         raise usage_error("Name what is to be erased.")
 
 
-def _erase(ids: list[str], *, workspace: str | None, user: str | None, is_all: bool, **_: Any) -> list[Erasure]:
-    actor = Actor(kind=ActorKind.COMMAND, name=f"erase of {getpass.getuser()}")
+def _erase(
+    ids: list[str], *, workspace: str | None, user: str | None, is_all: bool, now: datetime, **_: Any
+) -> list[Erasure]:
+    actor = command_actor("erase")
     if workspace is None:
-        return _erase_named(ids, actor)
+        return _erase_named(ids, actor, now)
     place = find_workspace(name=workspace)
     if is_all:
         return [erase_workspace(workspace=place, actor=actor)]
-    name = redact_name(user or "").text
-    return [erase_user(workspace=place, user=name, actor=actor, now=timezone.now())]
+    return [erase_user(workspace=place, user=named_user(user) or "", actor=actor, now=now)]
 
 
-def _erase_named(ids: list[str], actor: Actor) -> list[Erasure]:
+def _erase_named(ids: list[str], actor: Actor, now: datetime) -> list[Erasure]:
     by_workspace: dict[int, list[Episode | Belief]] = defaultdict(list)
     for memory in [named_memory(text) for text in ids]:
         by_workspace[memory.workspace_id].append(memory)
@@ -100,7 +98,7 @@ def _erase_named(ids: list[str], actor: Actor) -> list[Erasure]:
             episodes=Episode.objects.filter(pk__in=[one.pk for one in memories if isinstance(one, Episode)]),
             beliefs=[one.pk for one in memories if isinstance(one, Belief)],
             actor=actor,
-            now=timezone.now(),
+            now=now,
         )
         for workspace_id, memories in sorted(by_workspace.items())
     ]
@@ -115,14 +113,14 @@ def _ids(erasures: list[Erasure]) -> dict[str, list[str]]:
     }
 
 
+_STILL_SEEN = " All is erased, and no file is scrubbed: see to its end, then `erase --scrub` again."
+
+
 def _scrub(wait_seconds: float, *, show: bool) -> None:
     tables, is_quiet = rewrite_tables(wait_seconds=wait_seconds), not (show and sys.stderr.isatty())
-    try:
+    with fail_on(StillSeen, then=_STILL_SEEN):
         for _ in tqdm(tables, total=len(tables_to_rewrite()), unit="table", disable=is_quiet):
             pass
-    except StillSeen as error:
-        message = f"{error} All is erased, and no file is scrubbed: see to its end, then `erase --scrub` again."
-        raise CommandError(message, returncode=1) from None
 
 
 def _in_words(done: dict[str, int]) -> str:

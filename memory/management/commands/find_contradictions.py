@@ -1,15 +1,13 @@
 """List beliefs that may contradict each other, and have a model asked about them (R11)."""
 
-import json
-from argparse import ArgumentTypeError
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.db.models import QuerySet
-from django.utils import timezone
 
-from memory.access import find_workspace
 from memory.facts.contradictions import (
     believed_candidates,
     check_contradiction_candidates,
@@ -18,51 +16,48 @@ from memory.facts.contradictions import (
     list_contradiction_candidates,
     reopen_contradiction_candidates,
 )
-from memory.management.command_line import ServiceCommand, pluralize, usage_error
+from memory.management.command_line import Report, WorkspaceCommand, add_limit, pluralize, usage_error
 from memory.models import ContradictionCandidate, Workspace
 
 
-class Command(ServiceCommand):
+class Command(WorkspaceCommand):
     help = (
         "List pairs of beliefs that may contradict each other, for curators; with --check a model is asked first about "
         "those that nobody was asked about. No belief is changed."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workspace", required=True)
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("--check", action="store_true", help="have a model asked about what is open")
         parser.add_argument("--again", action="store_true", help="with --check: and about what no model could tell")
-        parser.add_argument("--limit", type=_at_least_one, help="most pairs to look for, to ask about and to list")
+        add_limit(parser, help="most pairs to look for, to ask about and to list")
         parser.add_argument("--dismiss", type=int, action="append", metavar="N", help="take this pair off the list")
         parser.add_argument("--reopen", type=int, action="append", metavar="N", help="put this pair back on it")
-        parser.add_argument("--json", action="store_true", dest="as_json")
 
-    def handle(self, *, workspace: str, limit: int | None, as_json: bool, **options: Any) -> None:
-        place = find_workspace(name=workspace)
-        for settle, numbers in (
-            (dismiss_contradiction_candidates, options["dismiss"]),
-            (reopen_contradiction_candidates, options["reopen"]),
-        ):
-            settle(rivals=_named(place, numbers or []))
-        find_contradiction_candidates(workspace=place, now=timezone.now(), most=limit)
-        stopped = _check(place, limit, again=options["again"]) if options["check"] else ""
-        rivals = list(list_contradiction_candidates(workspace=place)[:limit])
-        if as_json:
-            self.stdout.write(json.dumps([_as_values(rival) for rival in rivals]))
-        else:
-            self._show(rivals, unasked=believed_candidates(workspace=place).only_alike().count())
-        if stopped:
-            raise CommandError(f"Not all were answered: {stopped}", returncode=1)
+    def run(
+        self, *, workspace: Workspace, limit: int | None, check: bool, again: bool, now: datetime, **options: Any
+    ) -> Report:
+        dismiss_contradiction_candidates(rivals=_named(workspace, options["dismiss"] or []))
+        reopen_contradiction_candidates(rivals=_named(workspace, options["reopen"] or []))
+        find_contradiction_candidates(workspace=workspace, now=now, most=limit)
+        stopped = _check(workspace, limit, now, again=again) if check else ""
+        rivals = list(list_contradiction_candidates(workspace=workspace)[:limit])
+        unasked = believed_candidates(workspace=workspace).only_alike().count()
+        return Report(
+            values=[_as_values(rival) for rival in rivals],
+            lines=_in_lines(rivals, unasked=unasked),
+            failure=f"Not all were answered: {stopped}" if stopped else "",
+        )
 
-    def _show(self, rivals: list[ContradictionCandidate], *, unasked: int) -> None:
-        for rival in rivals:
-            why = f" ({rival.why})" if rival.why else ""
-            self.stdout.write(f"{rival.pk}: {rival.state.replace('_', ' ')}, {rival.similarity:.2f} alike{why}")
-            for belief in (rival.first, rival.second):
-                self.stdout.write(f"  {belief.pk} {belief.statement}")
-        self.stdout.write(f"{pluralize(len(rivals), 'pair')} to look at.")
-        if unasked:
-            self.stdout.write(f"{pluralize(unasked, 'pair')} only alike: --check has a model asked.")
+
+def _in_lines(rivals: Sequence[ContradictionCandidate], *, unasked: int) -> Iterator[str]:
+    for rival in rivals:
+        why = f" ({rival.why})" if rival.why else ""
+        yield f"{rival.pk}: {rival.state.replace('_', ' ')}, {rival.similarity:.2f} alike{why}"
+        for belief in (rival.first, rival.second):
+            yield f"  {belief.pk} {belief.statement}"
+    yield f"{pluralize(len(rivals), 'pair')} to look at."
+    if unasked:
+        yield f"{pluralize(unasked, 'pair')} only alike: --check has a model asked."
 
 
 def _named(workspace: Workspace, numbers: list[int]) -> QuerySet[ContradictionCandidate]:
@@ -73,11 +68,11 @@ def _named(workspace: Workspace, numbers: list[int]) -> QuerySet[ContradictionCa
     return rivals
 
 
-def _check(workspace: Workspace, limit: int | None, *, again: bool) -> str:
+def _check(workspace: Workspace, limit: int | None, now: datetime, *, again: bool) -> str:
     """Have a model asked; return what stopped the asking, if anything did."""
     seconds = settings.POLICY.contradiction.check_seconds
     return check_contradiction_candidates(
-        workspace=workspace, now=timezone.now(), seconds=seconds, most=limit, again=again
+        workspace=workspace, now=now, seconds=seconds, most=limit, again=again
     ).stopped
 
 
@@ -91,9 +86,3 @@ def _as_values(rival: ContradictionCandidate) -> dict[str, Any]:
         "reason": rival.why,
         "checked_at": rival.checked_at.isoformat() if rival.checked_at else None,
     }
-
-
-def _at_least_one(given: str) -> int:
-    if not given.isdecimal() or int(given) < 1:
-        raise ArgumentTypeError("a whole number of 1 or more")
-    return int(given)

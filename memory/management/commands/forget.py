@@ -1,17 +1,16 @@
 """Forget episodes and beliefs by their ids (B19)."""
 
-import getpass
 import json
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from memory.domain.errors import EngramError
-from memory.domain.identity import Actor, ActorKind
 from memory.forgetting import Forgotten, forget_belief, forget_episode
-from memory.management.command_line import ServiceCommand, named_memory, pluralize
-from memory.models import Belief
+from memory.management.command_line import ServiceCommand, command_actor, named_memory, pluralize
+from memory.models import Belief, Episode
 
 
 class Command(ServiceCommand):
@@ -26,18 +25,20 @@ class Command(ServiceCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, ids: list[str], reason: str, as_json: bool, **options: Any) -> None:
-        memories = [named_memory(text) for text in ids]  # all of them, before the first is gone
-        actor = Actor(kind=ActorKind.COMMAND, name=f"forget of {getpass.getuser()}")
-        told: dict[str, Any] = {"actor": actor, "now": timezone.now(), "reason": reason}
-        for memory in memories:
-            try:
-                if isinstance(memory, Belief):
-                    forgotten = forget_belief(belief=memory, even_pinned=True, **told)
-                else:
-                    forgotten = forget_episode(episode=memory, **told)
-            except EngramError as error:
-                raise CommandError(f"{memory.pk}: {error}", returncode=error.exit_status) from None
+        now = timezone.now()
+        for memory in [named_memory(text) for text in ids]:  # all of them, before the first is gone
+            forgotten = _forget(memory, reason, now)
             self.stdout.write(json.dumps(_as_json(forgotten)) if as_json else _told(forgotten))
+
+
+def _forget(memory: Episode | Belief, reason: str, now: datetime) -> Forgotten:
+    told: dict[str, Any] = {"actor": command_actor("forget"), "now": now, "reason": reason}
+    try:
+        if isinstance(memory, Belief):
+            return forget_belief(belief=memory, even_pinned=True, **told)
+        return forget_episode(episode=memory, **told)
+    except EngramError as error:
+        raise CommandError(f"{memory.pk}: {error}", returncode=error.exit_status) from None
 
 
 def _as_json(forgotten: Forgotten) -> dict[str, Any]:

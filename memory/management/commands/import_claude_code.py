@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from memory.ingest.conversation_formats import ImportItem, list_transcripts, read_transcript
-from memory.management.command_line import ServiceCommand, usage_error
-from memory.management.importing import add_import_arguments, existing_path, run_import
+from memory.management.command_line import Report, usage_error
+from memory.management.importing import ImportCommand, existing_path
 
 
-class Command(ServiceCommand):
+class Command(ImportCommand):
     help = (
         "Import the transcripts (*.jsonl) in a folder and below it, as Claude Code keeps them, usually in "
         "~/.claude/projects. What person and agent said comes in; tools, thoughts, attachments and helpers are left "
@@ -20,9 +20,9 @@ class Command(ServiceCommand):
         "being written is left for the next time. Other lines that cannot be read are reported: exit status 1."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path, metavar="DIR")
-        add_import_arguments(parser)
+        super().add_options(parser)
         parser.add_argument(
             "--project-from-folder",
             action="store_true",
@@ -30,7 +30,7 @@ class Command(ServiceCommand):
             "ENGRAM_PROJECT_FROM_FOLDER=1; --project is for those that name no folder",
         )
 
-    def handle(self, *, folder: Path, project_from_folder: bool, **options: Any) -> None:
+    def run(self, *, folder: Path, project_from_folder: bool, **options: Any) -> Report:
         files = list_transcripts(folder=existing_path(folder, is_folder=True))
         if not files:
             raise usage_error(f"{folder}: It holds no transcripts (*.jsonl).")
@@ -40,17 +40,8 @@ class Command(ServiceCommand):
                 with file.open("rb") as stream:
                     place = str(file.relative_to(folder))
                     yield from read_transcript(
-                        stream=stream,
-                        place=place,
-                        on_read=on_read,
-                        by_folder=project_from_folder,
+                        stream=stream, place=place, on_read=on_read, by_folder=project_from_folder
                     )
 
-        run_import(
-            read=read,
-            size=sum(file.stat().st_size for file in files),
-            command="import_claude_code",
-            out=self.stdout,
-            err=self.stderr,
-            options=options,
-        )
+        size = sum(file.stat().st_size for file in files)
+        return self.import_found(read=read, size=size, command="import_claude_code", **options)

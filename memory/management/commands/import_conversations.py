@@ -6,11 +6,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from memory.ingest.conversation_files import ConversationFile, NoConversations
-from memory.management.command_line import ServiceCommand, usage_error
-from memory.management.importing import add_import_arguments, existing_path, run_import
+from memory.management.command_line import Report, usage_error
+from memory.management.importing import ImportCommand, existing_path
 
 
-class Command(ServiceCommand):
+class Command(ImportCommand):
     help = (
         "Import conversations from a file with one turn a line (JSON Lines), or from what ChatGPT or Claude export: "
         "the archive, the folder, or the conversations.json in it. Of exports, what tools and systems say, thoughts "
@@ -18,21 +18,14 @@ class Command(ServiceCommand):
         "message that is longer than a turn may be comes in as several. Bad turns are reported: exit status 1."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
-        add_import_arguments(parser)
+        super().add_options(parser)
 
-    def handle(self, *, file: Path, **options: Any) -> None:
+    def run(self, *, file: Path, **options: Any) -> Report:
         source = ConversationFile(path=existing_path(file, is_folder=False))
         try:
-            run_import(
-                read=source.read,
-                size=source.size(),
-                command="import_conversations",
-                out=self.stdout,
-                err=self.stderr,
-                options=options,
-            )
+            return self.import_found(read=source.read, size=source.size(), command="import_conversations", **options)
         except NoConversations as error:
             raise usage_error(f"{file}: {error}") from None
         except OSError as error:

@@ -1,78 +1,76 @@
 """Import episodes from a file of JSON Lines."""
 
-import json
-import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
 from django.core.management.base import CommandParser
-from django.utils import timezone
 from tqdm import tqdm
 
-from memory.access import find_workspace
 from memory.ingest.json_lines import ImportReport, read_batches, read_file, replay_lines, store_file_lines
-from memory.ingest.schemas import IngestContext, is_slug
-from memory.management.command_line import NoWorkerHint, ServiceCommand, exit_on_interrupt, pluralize, usage_error
-from memory.models import Cycle
+from memory.ingest.schemas import IngestContext
+from memory.management.command_line import (
+    IMPORT_STOPPED,
+    NoWorkerHint,
+    Report,
+    WorkspaceCommand,
+    checked_slug,
+    exit_on_interrupt,
+    pluralize,
+    usage_error,
+)
+from memory.models import Cycle, Workspace
 
-_INTERRUPTED = "Stopped. What was imported stays, and the same command goes on where this one stopped."
 
-
-class Command(ServiceCommand):
+class Command(WorkspaceCommand):
     help = (
         "Import episodes from a file with one JSON object a line. Importing it again adds nothing, so that an import "
         "that was broken off is simply repeated. A text that is longer than an episode may be becomes several, and "
         "counts as one. Bad lines are reported and left out: exit status 1."
     )
+    json_help = "report as JSON"
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE.jsonl")
-        parser.add_argument("--workspace", required=True)
         parser.add_argument("--project", help="of lines that name none; created if unknown")
         parser.add_argument(
             "--replay",
             action="store_true",
             help="live through it: store each episode at the time at which it happened, with cycles in between",
         )
-        parser.add_argument("--json", action="store_true", dest="as_json", help="report as JSON")
 
-    def handle(
-        self, *, file: Path, workspace: str, project: str | None, replay: bool, as_json: bool, **options: Any
-    ) -> None:
+    def run(
+        self,
+        *,
+        file: Path,
+        workspace: Workspace,
+        project: str | None,
+        replay: bool,
+        now: datetime,
+        as_json: bool,
+        **options: Any,
+    ) -> Report:
         arrival = IngestContext(
-            workspace=find_workspace(name=workspace),
-            now=timezone.now(),
-            default_project=_checked_project(project),
-            file_name=file.name,
+            workspace=workspace, now=now, default_project=checked_slug(project), file_name=file.name
         )
-        with _open(file) as stream, exit_on_interrupt(out=self.stderr, message=lambda: _INTERRUPTED):
+        with _open(file) as stream, exit_on_interrupt(out=self.stderr, message=lambda: IMPORT_STOPPED):
             if replay:
                 report = _replay(stream, arrival, on_look=NoWorkerHint(out=self.stderr))
             else:
                 report = _import(stream, arrival, size=file.stat().st_size)
-        self._show(report, as_json=as_json)
-        if report.rejected:
-            sys.exit(1)
-
-    def _show(self, report: ImportReport, *, as_json: bool) -> None:
-        if as_json:
-            self.stdout.write(json.dumps(_as_json(report)))
-            return
-        for number, rejected in report.rejected:
+        for number, rejected in report.rejected if not as_json else ():
             self.stderr.write(f"line {number}: {rejected.detail}")
-        counts = [f"{pluralize(report.stored, 'episode')} stored", f"{report.deduplicated} known already"]
-        counts += [f"{report.forgotten} of these forgotten"] if report.forgotten else []
-        counts += [f"{report.split} split into parts"] if report.split else []
-        counts += [f"{len(report.rejected)} refused"] if report.rejected else []
-        counts += [f"{pluralize(len(report.cycles), 'cycle')} run"] if report.cycles else []
-        self.stdout.write(", ".join(counts) + ".")
+        return Report(values=_as_json(report), lines=[_told(report)], has_failed=bool(report.rejected))
 
 
-def _checked_project(slug: str | None) -> str | None:
-    if slug is not None and not is_slug(slug):
-        raise usage_error(f"--project: {slug!r} cannot name a project; letters, digits, - and _ can, no key.")
-    return slug
+def _told(report: ImportReport) -> str:
+    counts = [f"{pluralize(report.stored, 'episode')} stored", f"{report.deduplicated} known already"]
+    counts += [f"{report.forgotten} of these forgotten"] if report.forgotten else []
+    counts += [f"{report.split} split into parts"] if report.split else []
+    counts += [f"{len(report.rejected)} refused"] if report.rejected else []
+    counts += [f"{pluralize(len(report.cycles), 'cycle')} run"] if report.cycles else []
+    return ", ".join(counts) + "."
 
 
 def _open(file: Path) -> IO[bytes]:

@@ -1,57 +1,54 @@
 """Import a workspace's memory that was exported here or elsewhere (R14)."""
 
-import getpass
-import json
-import sys
+from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.utils import timezone
-from tqdm import tqdm
 
-from memory.access import find_workspace
 from memory.domain.errors import EngramError
-from memory.domain.identity import Actor, ActorKind
 from memory.export.importer import ImportResult, import_workspace
-from memory.management.command_line import ServiceCommand, exit_on_interrupt, pluralize, usage_error
+from memory.management.command_line import (
+    Report,
+    WorkspaceCommand,
+    command_actor,
+    exit_on_interrupt,
+    pluralize,
+    progress_bar,
+    usage_error,
+)
 from memory.models import Workspace
 
 _STOPPED = "Stopped. Nothing was read."
 
 
-class Command(ServiceCommand):
+class Command(WorkspaceCommand):
     help = (
         "Read a file of `export_workspace` into a workspace that has no memories: all of it, or nothing. Make the "
         "workspace with create_workspace first."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE.jsonl")
-        parser.add_argument("--workspace", required=True)
-        parser.add_argument("--json", action="store_true", dest="as_json")
 
-    def handle(self, *, file: Path, workspace: str, as_json: bool, **options: Any) -> None:
-        place = find_workspace(name=workspace)
+    def run(self, *, file: Path, workspace: Workspace, now: datetime, as_json: bool, **options: Any) -> Report:
         try:
             with file.open("rb") as stream, exit_on_interrupt(out=self.stderr, message=lambda: _STOPPED):
-                done = _read(place, stream, size=file.stat().st_size, show=not as_json)
+                size = file.stat().st_size
+                with progress_bar(of=workspace.name, unit="B", as_json=as_json, unit_scale=True, total=size) as bar:
+                    done = import_workspace(
+                        workspace=workspace,
+                        stream=stream,
+                        actor=command_actor("import_workspace"),
+                        now=now,
+                        on_bytes=bar.update,
+                    )
         except OSError as error:
             raise usage_error(f"{file}: {error.strerror}") from None
         except EngramError as error:
-            raise CommandError(
-                f"{str(error).removesuffix('.')}. Nothing was read.", returncode=error.exit_status
-            ) from None
-        self.stdout.write(json.dumps(done.counts) if as_json else _told(done))
-
-
-def _read(workspace: Workspace, stream: IO[bytes], *, size: int, show: bool) -> ImportResult:
-    actor = Actor(kind=ActorKind.COMMAND, name=f"import_workspace of {getpass.getuser()}")
-    hidden = not (show and sys.stderr.isatty())
-    with tqdm(total=size, unit="B", unit_scale=True, desc=workspace.name, disable=hidden, leave=False) as bar:
-        return import_workspace(
-            workspace=workspace, stream=stream, actor=actor, now=timezone.now(), on_bytes=bar.update
-        )
+            told = f"{str(error).removesuffix('.')}. Nothing was read."
+            raise CommandError(told, returncode=error.exit_status) from None
+        return Report(values=done.counts, lines=[_told(done)])
 
 
 def _told(done: ImportResult) -> str:

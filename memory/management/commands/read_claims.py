@@ -1,51 +1,44 @@
 """Read the episodes of before there were claims (E1)."""
 
-import json
-import sys
-from argparse import ArgumentTypeError
 from dataclasses import asdict
+from datetime import datetime
+from functools import partial
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
-from django.utils import timezone
-from tqdm import tqdm
+from django.core.management.base import CommandParser
 
-from memory.access import find_workspace
 from memory.claims import CatchUpResult, catch_up_claims
 from memory.llm.call_log import DailyCapReached
 from memory.llm.types import CallFailed
-from memory.management.command_line import ServiceCommand, pluralize
+from memory.management.command_line import (
+    Report,
+    WorkspaceCommand,
+    add_limit,
+    advance,
+    fail_on,
+    pluralize,
+    progress_bar,
+)
 from memory.models import Workspace
 
+_GO_ON = " What was read is kept: start it again to go on."
 
-class Command(ServiceCommand):
+
+class Command(WorkspaceCommand):
     help = (
         "Read the episodes that wait in the pool, and the facts of conversations, into claims where nobody has; what "
         "is settled stays as it is. Killed and started again, it goes on where it was."
     )
+    json_help = "print one JSON document instead of lines"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workspace", required=True)
-        parser.add_argument("--limit", type=_at_least_one, help="most episodes to read")
-        parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
+    def add_options(self, parser: CommandParser) -> None:
+        add_limit(parser, help="most episodes to read")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        workspace = find_workspace(name=options["workspace"])
-        try:
-            found = self._read(workspace, most=options["limit"], show=not options["json"])
-        except (CallFailed, DailyCapReached) as error:
-            raise CommandError(f"{error} What was read is kept: start it again to go on.", returncode=1) from error
-        told = {"workspace": workspace.name, **asdict(found)}
-        self.stdout.write(json.dumps(told) if options["json"] else _told(found))
-
-    def _read(self, workspace: Workspace, *, most: int | None, show: bool) -> CatchUpResult:
-        with tqdm(desc=workspace.name, unit="episode", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
-
-            def step(read: int, left: int) -> None:
-                bar.update(read)
-                bar.total = bar.n + left
-
-            return catch_up_claims(workspace=workspace, now=timezone.now(), most=most, on_progress=step)
+    def run(self, *, workspace: Workspace, limit: int | None, now: datetime, as_json: bool, **options: Any) -> Report:
+        bar = progress_bar(of=workspace.name, unit="episode", as_json=as_json)
+        with fail_on(CallFailed, DailyCapReached, then=_GO_ON), bar:
+            found = catch_up_claims(workspace=workspace, now=now, most=limit, on_progress=partial(advance, bar))
+        return Report(values={"workspace": workspace.name, **asdict(found)}, lines=[_told(found)])
 
 
 def _told(found: CatchUpResult) -> str:
@@ -53,9 +46,3 @@ def _told(found: CatchUpResult) -> str:
         return "Nothing to read."
     line = f"{pluralize(found.episodes, 'episode')} read into {pluralize(found.claims, 'claim')}"
     return f"{line}, {pluralize(found.facts, 'fact')} as they stand; {found.left} left."
-
-
-def _at_least_one(given: str) -> int:
-    if not given.isdecimal() or int(given) < 1:
-        raise ArgumentTypeError("a whole number of 1 or more")
-    return int(given)

@@ -1,61 +1,53 @@
 """Make beliefs again from the recorded cycles and report what differed (B22)."""
 
 import json
-import sys
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandParser, OutputWrapper
+from django.core.management.base import CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
-from django.utils import timezone
-from tqdm import tqdm
 
-from memory.access import find_workspace
 from memory.consolidation.rebuild import BeliefDifference, RebuildResult, RowDifference, rebuild_beliefs
-from memory.management.command_line import ServiceCommand, pluralize
+from memory.management.command_line import Report, WorkspaceCommand, pluralize, progress_bar
 from memory.models import Workspace
 
 
-class Command(ServiceCommand):
+class Command(WorkspaceCommand):
     help = (
         "Make a workspace's beliefs again from its recorded cycles, without asking a model, and set right what differs."
     )
+    json_help = "print one JSON document instead of lines"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workspace", required=True)
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="say what differs; write nothing")
-        parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        workspace = find_workspace(name=options["workspace"])
-        rebuilt = self._rebuild(workspace, is_dry_run=options["dry_run"], show=not options["json"])
-        write_rebuilt(rebuilt, out=self.stdout, as_json=options["json"], is_dry_run=options["dry_run"])
-
-    def _rebuild(self, workspace: Workspace, *, is_dry_run: bool, show: bool) -> RebuildResult:
-        with tqdm(desc=workspace.name, unit="cycle", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
+    def run(self, *, workspace: Workspace, dry_run: bool, now: datetime, as_json: bool, **options: Any) -> Report:
+        with progress_bar(of=workspace.name, unit="cycle", as_json=as_json) as bar:
 
             def step(total: int) -> None:
                 bar.total = total
                 bar.update()
 
-            return rebuild_beliefs(workspace=workspace, now=timezone.now(), is_dry_run=is_dry_run, on_cycle=step)
+            rebuilt = rebuild_beliefs(workspace=workspace, now=now, is_dry_run=dry_run, on_cycle=step)
+        return Report(
+            values=_rebuilt_as_json(rebuilt, is_dry_run=dry_run), lines=_in_lines(rebuilt, is_dry_run=dry_run)
+        )
 
 
 _FOLLOWS = {"statement_hash"}  # tells nothing that another column does not
 
 
-def write_rebuilt(rebuilt: RebuildResult, *, out: OutputWrapper, as_json: bool, is_dry_run: bool) -> None:
-    """Print in what beliefs differed from their record, as one JSON document or a line for each."""
-    if as_json:
-        out.write(json.dumps(_rebuilt_as_json(rebuilt, is_dry_run=is_dry_run), cls=DjangoJSONEncoder))
-        return
+def _in_lines(rebuilt: RebuildResult, *, is_dry_run: bool) -> Iterator[str]:
+    """Say in what beliefs differed from their record, in a line for each."""
     for difference in rebuilt.differences:
-        out.write(f"{difference.id}: {'; '.join(_difference_in_words(difference))}")
+        yield f"{difference.id}: {'; '.join(_difference_in_words(difference))}"
     made = f"{pluralize(rebuilt.beliefs, 'belief')} of {pluralize(rebuilt.cycles, 'cycle')}"
-    out.write(f"{made}, {_outcome_in_words(rebuilt, is_dry_run=is_dry_run)}")
+    yield f"{made}, {_outcome_in_words(rebuilt, is_dry_run=is_dry_run)}"
     if rebuilt.released:
-        out.write(f"{pluralize(rebuilt.released, 'episode')} will be consolidated anew.")
+        yield f"{pluralize(rebuilt.released, 'episode')} will be consolidated anew."
     if rebuilt.decided_anew:
-        out.write(f"{pluralize(rebuilt.decided_anew, 'structural change')} will be decided anew.")
+        yield f"{pluralize(rebuilt.decided_anew, 'structural change')} will be decided anew."
 
 
 def _outcome_in_words(rebuilt: RebuildResult, *, is_dry_run: bool) -> str:

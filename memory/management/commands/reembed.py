@@ -1,72 +1,55 @@
 """Move a workspace to the embedding model that the settings name."""
 
-import json
-import sys
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandError, CommandParser
-from tqdm import tqdm
+from django.core.management.base import CommandParser
 
-from memory.access import find_workspace
 from memory.llm.call_log import DailyCapReached
 from memory.llm.onnx_models import ModelUnavailable
 from memory.llm.registry import default_embedder
 from memory.llm.types import CallFailed, Embedder, WrongDimensions
 from memory.maintenance.reindex import CycleStillOpen, ReindexResult, reindex_workspace
-from memory.management.command_line import ServiceCommand, pluralize
+from memory.management.command_line import Report, WorkspaceCommand, advance, fail_on, pluralize, progress_bar
 from memory.models import Workspace
 from memory.search.plan import IndexBuilderBusy, keep_indexes_after_others
 
 WAIT_SECONDS = 600.0
+_STOPS = (CallFailed, DailyCapReached, CycleStillOpen, IndexBuilderBusy)
+_GO_ON = " What was embedded is kept: start it again to go on."
 
 
-class Command(ServiceCommand):
+class Command(WorkspaceCommand):
     help = (
         "Move a workspace's vectors to the embedding model that the settings name. Recall and cycles go on meanwhile; "
         "killed and started again, it goes on where it was."
     )
+    json_help = "print one JSON document instead of lines"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workspace", required=True)
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--wait",
             type=float,
             default=WAIT_SECONDS,
             help="seconds to wait for whoever else makes indexes, and for a cycle's end",
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        workspace = find_workspace(name=options["workspace"])
-        try:
+    def run(self, *, workspace: Workspace, wait: float, as_json: bool, **options: Any) -> Report:
+        with fail_on(ModelUnavailable, WrongDimensions):
             model = default_embedder()
-        except (ModelUnavailable, WrongDimensions) as error:
-            raise CommandError(str(error), returncode=1) from error
-        try:
-            moved = self._move(workspace, model, wait_seconds=options["wait"], show=not options["json"])
-        except (CallFailed, DailyCapReached, CycleStillOpen, IndexBuilderBusy) as error:
-            raise CommandError(f"{error} What was embedded is kept: start it again to go on.", returncode=1) from error
-        found = {"workspace": workspace.name, **asdict(moved), "is_calibrated": model.profile.is_fitted}
-        self.stdout.write(json.dumps(found) if options["json"] else _told(moved, model))
-
-    def _move(self, workspace: Workspace, model: Embedder, *, wait_seconds: float, show: bool) -> ReindexResult:
-        with tqdm(desc=workspace.name, unit="vector", disable=not (show and sys.stderr.isatty()), leave=False) as bar:
-
-            def step(made: int, left: int) -> None:
-                bar.update(made)
-                bar.total = bar.n + left
-
-            return reindex_workspace(
+        bar = progress_bar(of=workspace.name, unit="vector", as_json=as_json)
+        with fail_on(*_STOPS, then=_GO_ON), bar:
+            moved = reindex_workspace(
                 workspace=workspace,
                 model=model,
-                wait_seconds=wait_seconds,
-                on_progress=step,
-                before_change=lambda: keep_indexes_after_others(
-                    policy=settings.POLICY.recall, wait_seconds=wait_seconds
-                ),
+                wait_seconds=wait,
+                on_progress=partial(advance, bar),
+                before_change=partial(keep_indexes_after_others, policy=settings.POLICY.recall, wait_seconds=wait),
             )
+        found = {"workspace": workspace.name, **asdict(moved), "is_calibrated": model.profile.is_fitted}
+        return Report(values=found, lines=[_told(moved, model)])
 
 
 def _told(moved: ReindexResult, model: Embedder) -> str:

@@ -1,41 +1,36 @@
 """Remember a text at once (R1)."""
 
-import json
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.utils import timezone
 
-from memory.access import find_workspace
 from memory.facts.remember import Remembered, remember
 from memory.ingest.schemas import IngestContext, Rejected
-from memory.management.command_line import ServiceCommand, command_actor
+from memory.management.command_line import Report, WorkspaceCommand, command_actor
+from memory.models import Workspace
 
 _FIELDS = ("project", "user", "agent", "session", "speaker", "source", "occurred_at", "idempotency_key")
 
 
-class Command(ServiceCommand):
+class Command(WorkspaceCommand):
     help = (
         "Store a text, and let its facts meet what is believed: at once where a model answers, else by a worker. The "
         "same text again tells how far it has come."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("text")
-        parser.add_argument("--workspace", required=True)
         for field in _FIELDS:
             parser.add_argument(f"--{field.replace('_', '-')}")
-        parser.add_argument("--json", action="store_true", dest="as_json")
 
-    def handle(self, *, text: str, workspace: str, as_json: bool, **options: Any) -> None:
-        arrival = IngestContext(
-            workspace=find_workspace(name=workspace), now=timezone.now(), actor=command_actor("remember")
-        )
+    def run(self, *, text: str, workspace: Workspace, now: datetime, **options: Any) -> Report:
+        arrival = IngestContext(workspace=workspace, now=now, actor=command_actor("remember"))
         line = {"text": text} | {field: options[field] for field in _FIELDS if options[field] is not None}
         outcome = remember(line=line, arrival=arrival)
         if isinstance(outcome, Rejected):
             raise CommandError(outcome.detail, returncode=1)
-        self.stdout.write(json.dumps(_as_json(outcome)) if as_json else _told(outcome))
+        return Report(values=_as_json(outcome), lines=[_told(outcome)])
 
 
 def _as_json(outcome: Remembered) -> dict[str, Any]:
