@@ -95,7 +95,7 @@ class GraphCounts:
 class Status:
     """A viewer's view of the memory; one limited to projects sees no cycles, backlog, budget or graph: everybody's."""
 
-    is_believing: bool
+    beliefs_enabled: bool
     episodes: Mapping[str, int]
     beliefs: Mapping[str, int]
     pending_episodes: int
@@ -122,7 +122,7 @@ def read_status(*, viewer: Viewer, now: datetime) -> Status:
     pause = find_pause(workspace=workspace) if is_whole else None
     last = Cycle.objects.for_workspace(workspace).order_by("-opened_at").first() if is_whole else None
     return Status(
-        is_believing=workspace.keeps_beliefs,
+        beliefs_enabled=workspace.keeps_beliefs,
         episodes=_count_by(episodes, "status"),
         beliefs=_count_by(existing_beliefs(viewer=viewer), "status"),
         pending_episodes=sum(states.get(state, 0) for state in PENDING_STATES) - dead,

@@ -34,7 +34,7 @@ from memory.models import (
 
 def weigh_belief(belief: Belief) -> WeighedEvidence:
     """Weigh all evidence of a belief as consolidation does, by the rule of its workspace."""
-    policy = replace(settings.POLICY.confidence, independence=belief.workspace.counts_origins)
+    policy = replace(settings.POLICY.confidence, independence=belief.workspace.discount_repeats)
     columns = ("episode_id", "verdict", "base_weight", "episode__origin", "episode__occurred_at")
     rows = Evidence.objects.for_workspace(belief.workspace_id).filter(belief=belief).values_list(*columns)
     return weigh_evidence(
@@ -146,7 +146,7 @@ class BeliefAdmin(MemoriesAdmin[Belief]):
         ),
         folded(
             "How it came to its confidence", ("alpha", "beta"), "additive_confidence",
-            ("peak_confidence", "prediction_error"), ("storage_strength", "lineage_depth"), "born_in",
+            ("peak_confidence", "prediction_error"), ("storage_strength", "lineage_depth"), "created_in",
         ),
         folded(
             "Times and use", ("created_at", "updated_at", "statement_changed_at"),

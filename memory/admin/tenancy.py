@@ -50,13 +50,13 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
 
     changes = Role.OWNER
     editable = (
-        "name", "is_believing", "confidence_model", "counts_origins", "daily_token_cap", "daily_cost_cap_usd",
+        "name", "beliefs_enabled", "confidence_model", "discount_repeats", "daily_token_cap", "daily_cost_cap_usd",
         "daily_recall_token_cap",
     )  # fmt: skip
     actions = ("resume",)
     paginator = Paginator
     list_display = (
-        "name", "is_believing", "confidence_model", "daily_token_cap", "daily_cost_cap_usd", "rests", "created_at",
+        "name", "beliefs_enabled", "confidence_model", "daily_token_cap", "daily_cost_cap_usd", "rests", "created_at",
     )  # fmt: skip
     search_fields = ("name",)
     ordering = ("name",)
@@ -64,7 +64,7 @@ class WorkspaceAdmin(MembersAdmin[Workspace]):
     inlines = (MembersInline,)
     fieldsets = (
         (None, {"fields": ("name", "created_at")}),
-        ("How it believes", {"fields": ("is_believing", "confidence_model", "counts_origins")}),
+        ("How it believes", {"fields": ("beliefs_enabled", "confidence_model", "discount_repeats")}),
         (
             "Caps per day (UTC)",
             {

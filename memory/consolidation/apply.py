@@ -178,7 +178,7 @@ def _run_gates_on_touched(*, cycle: Cycle, attempt: int) -> bool:
     """
     walked = GateDecision.objects.filter(cycle=cycle, belief=OuterRef("pk"), gate=GATES[0].name)
     due = Belief.objects.for_workspace(cycle.workspace_id).filter(is_due=True)
-    due = due.exclude(Exists(walked)).exclude(born_in=cycle, lineage_depth__gt=0)
+    due = due.exclude(Exists(walked)).exclude(created_in=cycle, lineage_depth__gt=0)
     unwalked = list(due.order_by("pk").values_list("pk", flat=True))
     asked_for = {*find_recently_settled(cycle=cycle), *find_recently_proposed(cycle=cycle)}
     rested = sorted(asked_for - set(unwalked))

@@ -98,10 +98,10 @@ class CreatedInUndoneCycle(IllegalTransitionError):
 
 
 def _check_cycle_not_undone(belief: Belief) -> None:
-    undone = Cycle.objects.filter(pk=belief.born_in_id, undone_at__isnull=False)
+    undone = Cycle.objects.filter(pk=belief.created_in_id, undone_at__isnull=False)
     if undone.exists():
         raise CreatedInUndoneCycle(
-            f"It was born in cycle {belief.born_in_id}, which was undone: release that cycle's episodes instead."
+            f"It was born in cycle {belief.created_in_id}, which was undone: release that cycle's episodes instead."
         )
 
 

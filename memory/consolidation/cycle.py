@@ -89,7 +89,7 @@ def check_beliefs_enabled(*, workspace_id: int) -> None:
         raise BeliefsDisabled(
             "Beliefs are switched off in this installation (ENGRAM_BELIEFS): it recalls episodes only."
         )
-    if not Workspace.objects.filter(pk=workspace_id, is_believing=True).exists():
+    if not Workspace.objects.filter(pk=workspace_id, beliefs_enabled=True).exists():
         raise BeliefsDisabled("Beliefs are switched off in this workspace: it recalls episodes only.")
 
 

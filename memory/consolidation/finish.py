@@ -148,7 +148,7 @@ def count_cycle(cycle: Cycle) -> dict[str, int]:
         deferred=Count("pk", filter=Q(state=JobState.DEFERRED)),
         failed=Count("pk", filter=Q(state=JobState.FAILED)),
     )
-    older = Evidence.objects.filter(cycle=cycle, base_weight__gt=0).exclude(belief__born_in=cycle)
+    older = Evidence.objects.filter(cycle=cycle, base_weight__gt=0).exclude(belief__created_in=cycle)
     touched = older.aggregate(
         reinforced=_count_beliefs(Verdict.SUPPORTS),
         contradicted=_count_beliefs(Verdict.CONTRADICTS),

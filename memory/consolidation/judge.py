@@ -438,7 +438,7 @@ def created_alongside(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> Q
 
     What the same episodes once waited for, before they were judged, is over: it hides nothing founded since.
     """
-    own = Q(born_in=job.cycle_id)
+    own = Q(created_in=job.cycle_id)
     turns = ClusterMember.objects.filter(
         episode=members[0].id, job__kind=JobKind.CLUSTER, job__members_hash=job.members_hash
     )
@@ -447,4 +447,4 @@ def created_alongside(*, job: ClusterJob, members: Sequence[EpisodeSource]) -> Q
     if last := judged.aggregate(opened=Max("job__cycle__opened_at"))["opened"]:
         waits = waits.filter(job__cycle__opened_at__gt=last)
     since = waits.order_by("job__cycle__opened_at").values_list("job__cycle__opened_at", flat=True).first()
-    return own | Q(born_in__opened_at__gte=since, lineage_depth=0) if since else own
+    return own | Q(created_in__opened_at__gte=since, lineage_depth=0) if since else own

@@ -90,7 +90,7 @@ def list_recorded_cycles(*, workspace: Workspace) -> list[Cycle]:
 
 def _read_manual_creations(beliefs: QuerySet[Belief]) -> dict[str, Any]:
     """Read how beliefs stood when somebody who is no cycle made them; of older ones than the history nobody can."""
-    events = BeliefEvent.objects.filter(pgh_obj__in=beliefs.filter(born_in=None).values("pk"), pgh_label="created")
+    events = BeliefEvent.objects.filter(pgh_obj__in=beliefs.filter(created_in=None).values("pk"), pgh_label="created")
     return {event.pgh_obj_id: event for event in events.order_by("pgh_id")}
 
 
@@ -357,7 +357,7 @@ def _find_slot(act: CuratorEvent, record: ReplayRecord, begun: int) -> int:
     if last.finished_at is not None and act.moment > last.finished_at:
         return begun
     changed_at = _changed_at(act, last)
-    is_newborn = record.made[act.belief_id].born_in_id == last.pk
+    is_newborn = record.made[act.belief_id].created_in_id == last.pk
     comes_after = changed_at < act.moment if changed_at else is_newborn or act.act is CuratorAction.UNPIN
     return begun if comes_after else begun - 1
 

@@ -95,7 +95,7 @@ def _may_open_cycle(workspace_id: int) -> bool:
 _OPEN_STATES_SQL = ", ".join(f"'{state}'" for state in OPEN_CYCLE_STATES)
 
 _MAY_OPEN_CYCLE = f"""
-SELECT FROM memory_workspace w WHERE id = %(workspace)s::bigint AND is_believing
+SELECT FROM memory_workspace w WHERE id = %(workspace)s::bigint AND beliefs_enabled
     AND (next_cycle_held_until > STATEMENT_TIMESTAMP()) IS NOT TRUE
     AND NOT EXISTS (SELECT FROM memory_cycle WHERE workspace_id = w.id AND state IN ({_OPEN_STATES_SQL}))
 """  # noqa: S608  (the states are our own)

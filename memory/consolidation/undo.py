@@ -235,7 +235,7 @@ class CycleEffects:
 
 def find_cycle_effects(*, cycle: Cycle) -> CycleEffects:
     """Find the beliefs that a cycle touched, by the rows it left."""
-    born = frozenset(Belief.objects.filter(born_in=cycle).values_list("pk", flat=True))
+    born = frozenset(Belief.objects.filter(created_in=cycle).values_list("pk", flat=True))
     found = set(Evidence.objects.filter(cycle=cycle).values_list("belief_id", flat=True))
     for pair in Lineage.objects.filter(cycle=cycle).values_list("parent_id", "child_id"):
         found.update(pair)

@@ -185,7 +185,7 @@ def _stated_without_support(episodes: QuerySet[Episode], traces: References) -> 
     gone = Q(episode__in=episodes.order_by().values("pk")) | Q(claim__in=traces.claims)
     lost = supporting_rows(rows=Evidence.objects.filter(gone))
     bereft = traces.leaning.intersection(lost.values_list("belief_id", flat=True))
-    of_no_cycle = Q(born_in=None) | Q(born_in__undone_at__isnull=False)
+    of_no_cycle = Q(created_in=None) | Q(created_in__undone_at__isnull=False)
     return list(Belief.objects.filter(of_no_cycle, pk__in=bereft).values_list("pk", flat=True))
 
 

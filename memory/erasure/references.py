@@ -101,7 +101,7 @@ def _made_of(episodes: QuerySet[Any], claims: Collection[int]) -> Ids:
     """Find the beliefs whose founding cluster, or founding evidence, an episode is of; undone ones, too."""
     founded = ClusterJob.objects.filter(Q(members__episode__in=episodes) | Q(members__claim__in=claims))
     founding = Evidence.objects.filter(Q(episode__in=episodes) | Q(claim__in=claims), is_founding=True)
-    undone = RevokedEvidence.objects.filter(episode__in=episodes, cycle=F("belief__born_in"))
+    undone = RevokedEvidence.objects.filter(episode__in=episodes, cycle=F("belief__created_in"))
     made = founded.values_list("created_belief_id", flat=True), founding.values_list("belief_id", flat=True)
     return _ids([*made[0], *made[1], *undone.values_list("belief_id", flat=True)])
 

@@ -195,7 +195,7 @@ def _column(field: Any) -> Column:
     target: Any = field.related_model if isinstance(field, ForeignKey) else None
     db_type = field.rel_db_type(connection) if field.primary_key else field.db_type(connection)
     return Column(
-        name=field.name,
+        name=_NAMES_IN_FILES.get(field.name, field.name),
         column=field.column,
         sql_type=_LENGTH.sub("", str(db_type)),
         is_nullable=field.null,
@@ -203,6 +203,9 @@ def _column(field: Any) -> Column:
         series=_series_of(field, target),
         **_default_of(field),
     )
+
+
+_NAMES_IN_FILES = {"created_in": "born_in"}  # a file keeps the words that its readers know
 
 
 def _series_of(field: Any, target: Any) -> str:
@@ -222,17 +225,14 @@ WORKSPACE_FORMAT = "engram-workspace"
 USER_FORMAT = "engram-user"
 
 # What of a workspace its memory hangs on. Its name, its caps and who belongs to it are its own affair.
-SETTINGS = ("is_believing", "confidence_model", "counts_origins", "embedding_model")
-
-
 class WorkspaceSettings(BaseModel):
-    """What the workspace had chosen."""
+    """What the workspace had chosen, by the names of its fields; a file has the words of its first readers."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    is_believing: bool
+    beliefs_enabled: Annotated[bool, Field(alias="is_believing")]
     confidence_model: Literal["beta", "additive"]
-    counts_origins: bool
+    discount_repeats: Annotated[bool, Field(alias="counts_origins")]
     embedding_model: Annotated[str, Field(max_length=100)]
 
 
@@ -253,7 +253,9 @@ def header_of(*, workspace: Workspace, rows: Mapping[str, int]) -> dict[str, Any
     return {
         "format": WORKSPACE_FORMAT,
         "version": VERSION,
-        "settings": {name: getattr(workspace, name) for name in SETTINGS},
+        "settings": {
+            field.alias or name: getattr(workspace, name) for name, field in WorkspaceSettings.model_fields.items()
+        },
         "erasure_key": None if workspace.erasure_key is None else as_json(bytes(workspace.erasure_key)),
         "rows": dict(rows),
     }

@@ -254,7 +254,7 @@ def build_belief(*, draft: BeliefDraft, author: Author, belief_id: str = "") -> 
         created_at=now,
         updated_at=now,
         statement_changed_at=now,
-        born_in=author.cycle,
+        created_in=author.cycle,
     )
 
 

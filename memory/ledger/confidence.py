@@ -163,11 +163,11 @@ _EVIDENCE_COLUMNS = (
 def confidence_policy(workspace: Workspace) -> ConfidencePolicy:
     """Return the numbers of the workspace: whether repetition by one origin counts less is its choice."""
     policy: ConfidencePolicy = settings.POLICY.confidence
-    return replace(policy, independence=policy.independence and workspace.counts_origins)
+    return replace(policy, independence=policy.independence and workspace.discount_repeats)
 
 
 # The choices of a workspace on which the numbers of its beliefs hang.
-RECOMPUTE_FIELDS = ("confidence_model", "counts_origins")
+RECOMPUTE_FIELDS = ("confidence_model", "discount_repeats")
 
 
 @transaction.atomic

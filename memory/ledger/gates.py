@@ -365,7 +365,7 @@ def _belief_facts(belief: Belief, rows: Sequence[EvidenceRow], now: datetime, cy
         is_challenged=is_challenged(belief),
         is_additive=belief.workspace.is_additive,
         since_restored_by_person=_time_since(belief.restored_by_person_at, now),
-        was_changed_this_cycle=belief.lineage_depth > 0 and cycle is not None and belief.born_in_id == cycle.pk,
+        was_changed_this_cycle=belief.lineage_depth > 0 and cycle is not None and belief.created_in_id == cycle.pk,
         supporting=weighed.rows.get(Verdict.SUPPORTS, 0),
         contradicting=weighed.rows.get(Verdict.CONTRADICTS, 0),
         partial=weighed.rows.get(Verdict.PARTIAL, 0),

@@ -308,7 +308,7 @@ def status(caller: Caller) -> StatusTold:
         remembering={"queued": stands.remembering.queued, "failed": stands.remembering.failed},
         graph=asdict(stands.graph) if stands.graph else None,
         redactions=None if stands.redactions is None else dict(stands.redactions),
-        is_believing=stands.is_believing,
+        beliefs_enabled=stands.beliefs_enabled,
         last_cycle=f"{stands.last_cycle.pk} {stands.last_cycle.state}" if stands.last_cycle else None,
         next_cycle_at=stands.next_cycle_at,
         budget=_budget_answer(stands.budget) if stands.budget else None,

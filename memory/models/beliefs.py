@@ -121,8 +121,8 @@ class Belief(models.Model):
     published_confidence = models.FloatField(null=True, blank=True)
     valid_from = models.DateTimeField(null=True, blank=True, help_text="Evidence of earlier times counts nothing.")
     valid_until = models.DateTimeField(null=True, blank=True, help_text="Nor does evidence of this time or later.")
-    born_in = models.ForeignKey(
-        "memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="beliefs_born"
+    created_in = models.ForeignKey(
+        "memory.Cycle", on_delete=models.SET_NULL, null=True, blank=True, related_name="created_beliefs"
     )
     is_due = models.BooleanField(
         default=False, db_default=False, help_text="Its counted evidence changed, and no gates have seen it since."

@@ -29,7 +29,7 @@ class WorkspaceQuerySet(models.QuerySet[Any]):
 class WorkspacesQuerySet(models.QuerySet["Workspace"]):
     def believing(self) -> Self:
         """B22: keep those that keep beliefs, by their own choice and the installation's."""
-        return self.filter(is_believing=True) if settings.ENGRAM_BELIEFS else self.none()
+        return self.filter(beliefs_enabled=True) if settings.ENGRAM_BELIEFS else self.none()
 
     def open_to_cycles(self) -> Self:
         """Keep those that keep beliefs and that no replay holds."""
@@ -46,9 +46,9 @@ class Workspace(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField()
-    is_believing = models.BooleanField(default=True, help_text="Off: recall answers with episodes only.")
+    beliefs_enabled = models.BooleanField(default=True, help_text="Off: recall answers with episodes only.")
     confidence_model = models.CharField(max_length=8, choices=ConfidenceModel.choices, default=ConfidenceModel.BETA)
-    counts_origins = models.BooleanField(
+    discount_repeats = models.BooleanField(
         default=True, help_text="On: n statements of one origin weigh 1 + ½ + … + 1/n together."
     )
     daily_token_cap = models.PositiveBigIntegerField(null=True, blank=True)
@@ -83,7 +83,7 @@ class Workspace(models.Model):
     @property
     def keeps_beliefs(self) -> bool:
         """Tell whether it keeps beliefs, by its own choice and the installation's (B22)."""
-        return self.is_believing and settings.ENGRAM_BELIEFS
+        return self.beliefs_enabled and settings.ENGRAM_BELIEFS
 
     @property
     def is_additive(self) -> bool:

@@ -75,7 +75,7 @@ def test_evidence_shows_what_it_counts_as(ours: Scene, sign_in: SignIn) -> None:
 
 def test_a_workspace_that_counts_every_statement_shows_full_weights(ours: Scene, sign_in: SignIn) -> None:
     """B4: independence of origins can be switched off for a workspace."""
-    Workspace.objects.filter(pk=ours.workspace.pk).update(counts_origins=False)
+    Workspace.objects.filter(pk=ours.workspace.pk).update(discount_repeats=False)
     add_episodes(ours.belief, 2)
     page = sign_in(ours.workspace, Role.READER).get(page_of(ours.belief))
     [inline] = [each for each in page.context["inline_admin_formsets"] if each.opts.model is Evidence]

@@ -34,7 +34,7 @@ def belief() -> Belief:
 def choose(client: Client, workspace: Workspace, **chosen: str) -> None:
     """Post the workspace's form with something else chosen; an empty text unchecks."""
     form = {
-        "name": workspace.name, "confidence_model": "beta", "is_believing": "on", "counts_origins": "on",
+        "name": workspace.name, "confidence_model": "beta", "beliefs_enabled": "on", "discount_repeats": "on",
         "memberships-TOTAL_FORMS": "0", "memberships-INITIAL_FORMS": "0",
     }  # fmt: skip
     fields = {name: value for name, value in (form | chosen).items() if value}
@@ -46,13 +46,13 @@ def test_no_more_counting_origins_counts_every_row_in_full(belief: Belief, sign_
     """B4: two and three rows of one session; before, they weighed 1 + ½ + … in their order."""
     assert (belief.alpha, belief.beta) != (3.0, 4.0)
 
-    choose(sign_in(belief.workspace, Role.OWNER), belief.workspace, counts_origins="")
+    choose(sign_in(belief.workspace, Role.OWNER), belief.workspace, discount_repeats="")
 
     found = Belief.objects.get(pk=belief.pk)
     assert (found.alpha, found.beta) == (3.0, 4.0)
     assert find_drift(workspace=found.workspace) == (1, [])
     event = BeliefEvent.objects.filter(pgh_obj=belief).latest("pgh_id")
-    assert event.pgh_context == {"actor": "person owner", "reason": "counted anew: counts_origins is False"}
+    assert event.pgh_context == {"actor": "person owner", "reason": "counted anew: discount_repeats is False"}
 
 
 def test_the_additive_model_is_what_gates_read_from_then_on(belief: Belief, sign_in: SignIn) -> None:
@@ -69,5 +69,5 @@ def test_the_additive_model_is_what_gates_read_from_then_on(belief: Belief, sign
 
 
 def test_what_has_nothing_to_do_with_counting_leaves_beliefs_alone(belief: Belief, sign_in: SignIn) -> None:
-    choose(sign_in(belief.workspace, Role.OWNER), belief.workspace, is_believing="")
+    choose(sign_in(belief.workspace, Role.OWNER), belief.workspace, beliefs_enabled="")
     assert Belief.objects.get(pk=belief.pk).updated_at == NOW

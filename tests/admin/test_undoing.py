@@ -22,7 +22,7 @@ def run_on_cycle(client: Client, action: str, cycle: Cycle, **given: str) -> str
 
 def test_a_curator_undoes_a_cycle_and_says_why(ours: Scene, sign_in: SignIn) -> None:
     """B22: the reason stands in the history; what the cycle made evidence of is held."""
-    born = factories.belief(workspace=ours.workspace, born_in=ours.cycle)
+    born = factories.belief(workspace=ours.workspace, created_in=ours.cycle)
     Evidence.objects.filter(cycle=ours.cycle).delete()
     Lineage.objects.filter(cycle=ours.cycle).delete()
     page = run_on_cycle(sign_in(ours.workspace, Role.CURATOR), "undo", ours.cycle, reason="the wrong project")

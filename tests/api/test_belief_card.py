@@ -46,7 +46,7 @@ def test_repetition_weighs_in_full_where_the_workspace_says_so(
     workspace: Workspace, reader: Caller, belief: Belief
 ) -> None:
     """B4: a setting turns the independence of origins off."""
-    Workspace.objects.filter(pk=workspace.pk).update(counts_origins=False)
+    Workspace.objects.filter(pk=workspace.pk).update(discount_repeats=False)
     for day in (1, 2):
         judged(belief, "SUPPORTS", day=day, origin="session:a")
     assert [line["weight"] for line in card(reader, belief)["evidence"]] == [1.0, 1.0]

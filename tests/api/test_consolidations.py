@@ -137,7 +137,7 @@ def test_a_dry_run_answers_with_a_plan_and_starts_nothing(workspace: Workspace, 
 @pytest.mark.parametrize("body", [{}, {"dry_run": True}])
 def test_without_beliefs_no_cycle_starts(workspace: Workspace, curator: Caller, body: dict[str, bool]) -> None:
     """B22: switched off, a workspace recalls episodes only."""
-    Workspace.objects.update(is_believing=False)
+    Workspace.objects.update(beliefs_enabled=False)
     response = curator.post("/consolidations", body)
     assert is_problem(response, 409)
     assert "episodes only" in response.json()["detail"]

@@ -150,7 +150,7 @@ def test_a_spent_cap_is_told_of(world: World, group: list[Belief], curator: Call
 
 def test_where_beliefs_are_off_none_is_made(world: World, group: list[Belief], curator: Caller) -> None:
     """B22."""
-    world.workspace.is_believing = False
+    world.workspace.beliefs_enabled = False
     world.workspace.save()
     assert is_problem(curator.post("/reflection/meta-beliefs"), 409)
 

@@ -21,7 +21,7 @@ def cycle(workspace: Workspace) -> Cycle:
     ended = Cycle.objects.create(
         workspace=workspace, trigger="person", now=factories.NOW, state="finished", finished_at=Now()
     )
-    factories.belief(workspace=workspace, born_in=ended)
+    factories.belief(workspace=workspace, created_in=ended)
     return ended
 
 

@@ -151,9 +151,9 @@ def test_a_workspace_that_rests_or_is_held_waits(world: World) -> None:
 
     workspace.update(next_cycle_held_until=timezone.now() + timedelta(minutes=5))
     assert drain(world) == []
-    workspace.update(next_cycle_held_until=None, is_believing=False)
+    workspace.update(next_cycle_held_until=None, beliefs_enabled=False)
     assert drain(world) == []
-    workspace.update(is_believing=True)
+    workspace.update(beliefs_enabled=True)
     assert drain(world)
 
 
@@ -290,7 +290,7 @@ def test_a_service_that_starts_opens_nothing_where_nothing_may_start(world: Worl
     if reason == "held":
         workspace.update(next_cycle_held_until=timezone.now() + timedelta(minutes=5))
     if reason == "no beliefs":
-        workspace.update(is_believing=False)
+        workspace.update(beliefs_enabled=False)
     if reason == "rests":
         world.trouble.broken["embed"] = refuse(500)
         world.cycle()

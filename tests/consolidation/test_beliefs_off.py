@@ -34,9 +34,9 @@ pytestmark = pytest.mark.django_db
 def off(request: pytest.FixtureRequest, settings: Settings) -> dict[str, bool]:
     """Switch beliefs off: return what a workspace has chosen, or have the installation choose for all."""
     if request.param == "workspace":
-        return {"is_believing": False}
+        return {"beliefs_enabled": False}
     settings.ENGRAM_BELIEFS = False
-    return {"is_believing": True}
+    return {"beliefs_enabled": True}
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_the_status_foresees_none(workspace: Workspace) -> None:
 
 def test_the_status_says_so(workspace: Workspace) -> None:
     """B20."""
-    assert read_status(viewer=Viewer(workspace=workspace), now=factories.NOW).is_believing is False
+    assert read_status(viewer=Viewer(workspace=workspace), now=factories.NOW).beliefs_enabled is False
 
 
 def test_recall_and_recollections_have_episodes_alone(workspace: Workspace) -> None:

@@ -299,7 +299,7 @@ ACTS: dict[str, Act_] = {
 @pytest.mark.parametrize("act", list(ACTS))
 def test_no_hand_makes_a_belief_where_beliefs_are_off(world: World, belief: Belief, act: str) -> None:
     """B22: nor changes one, and a curator's episode is not stored either."""
-    world.workspace.is_believing = False
+    world.workspace.beliefs_enabled = False
     world.workspace.save()
     with pytest.raises(BeliefsDisabled):
         ACTS[act](world, belief)
@@ -372,7 +372,7 @@ def test_undoing_a_cycle_leaves_what_a_hand_made_of_it(world: World, belief: Bel
     """B22: what a person did since never stands in the way."""
     new = correct(world, belief, NEW)
 
-    undo_cycle(cycle_id=str(belief.born_in_id), actor=LENA, now=world.now)
+    undo_cycle(cycle_id=str(belief.created_in_id), actor=LENA, now=world.now)
 
     assert (world.now_of(new).status, world.now_of(new).alpha, world.now_of(belief).status) == (
         "active",

@@ -46,7 +46,7 @@ def test_only_since_it_was_judged_last_a_cluster_waits(turns: list[str], hidden:
         factories.episode(workspace=workspace)
     members = read_sources(episodes=Episode.objects.all())
     jobs = [turn(day, state, members) for day, state in enumerate(turns)]
-    born = [factories.belief(workspace=workspace, born_in=job.cycle).pk for job in jobs]
+    born = [factories.belief(workspace=workspace, created_in=job.cycle).pk for job in jobs]
 
     found = Belief.objects.filter(created_alongside(job=jobs[-1], members=members))
 

@@ -232,7 +232,7 @@ def test_an_undone_cycle_is_not_replayed(world: World) -> None:
     live_a_year(world)
     world.say_all([f"Log {n}: the weir is low." for n in range(3)], about="weir")
     cycle = world.cycle()
-    [born] = Belief.objects.filter(born_in=cycle)
+    [born] = Belief.objects.filter(created_in=cycle)
     undo_cycle(cycle_id=cycle.pk, actor=LENA, now=world.now)
     before = without_keys(world.rows())
     wreck()

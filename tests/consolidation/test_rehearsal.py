@@ -153,7 +153,7 @@ def test_beliefs_due_by_time_are_counted(world: World) -> None:
 
 
 def test_without_beliefs_there_is_nothing_to_rehearse(world: World) -> None:
-    Workspace.objects.update(is_believing=False)
+    Workspace.objects.update(beliefs_enabled=False)
     with pytest.raises(BeliefsDisabled):
         dry_run_cycle(workspace=world.workspace, now=world.now)
 

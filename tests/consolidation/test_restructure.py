@@ -59,7 +59,7 @@ def test_a_revision_puts_a_new_belief_in_the_place_of_the_old(world: World) -> N
     cycle = world.cycle()
 
     new = child_of(old)
-    assert (new.statement, new.status, new.lineage_depth, new.born_in) == (NEW, "active", 1, cycle)
+    assert (new.statement, new.status, new.lineage_depth, new.created_in) == (NEW, "active", 1, cycle)
     assert (new.alpha, new.beta, new.evidence_count) == (7.0, 4.0, 9)  # 5 + 1 for it, 3 against it
     assert (new.prediction_error, new.peak_confidence, new.statement_changed_at) == (0.0, 7 / 11, cycle.now)
     assert set(Evidence.objects.filter(belief=new).values_list("is_founding", flat=True)) == {True}

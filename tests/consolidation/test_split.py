@@ -151,7 +151,7 @@ def test_pooled_ones_found_a_belief_of_their_own_once_there_are_enough(world: Wo
     cycle = world.cycle(after=DAY)
 
     own = Belief.objects.get(statement=SUMMER)
-    assert (own.status, own.lineage_depth, own.born_in) == ("active", 0, cycle)
+    assert (own.status, own.lineage_depth, own.created_in) == ("active", 0, cycle)
     assert world.verdicts_of(own) == dict.fromkeys([*LOGS[:2], new], "SUPPORTS")
     assert world.states(*logs, late) == ["settled", "settled", "pooled", "settled"]
 

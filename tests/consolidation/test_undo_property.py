@@ -183,7 +183,7 @@ KINDS: Mapping[str, Kind] = {
 
 def pairs_of(cycle: Cycle) -> Pairs:
     """Return what a cycle made evidence of which older beliefs."""
-    rows = Evidence.objects.filter(cycle=cycle).exclude(belief__born_in=cycle)
+    rows = Evidence.objects.filter(cycle=cycle).exclude(belief__created_in=cycle)
     return set(rows.values_list("belief_id", "episode_id"))
 
 
@@ -199,7 +199,7 @@ def pairs_of(cycle: Cycle) -> Pairs:
 def test_what_was_there_before_a_cycle_is_there_after_it_was_undone(world: World, name: str, data: Any) -> None:
     """B22: and the next cycle does not do it again, unless the episodes are released."""
     kind, draw = KINDS[name], data.draw
-    workspace = factories.workspace(counts_origins=draw(st.booleans()))
+    workspace = factories.workspace(discount_repeats=draw(st.booleans()))
     place = World(server=world.server, workspace=workspace, changes_its_mind=True)
     live_through(place, draw)
     kind.ground(place, draw)

@@ -28,7 +28,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Cycle:
         workspace=factories.workspace(), trigger="person", now=factories.NOW, state="finished",
         finished_at=factories.NOW,
     )  # fmt: skip
-    factories.belief(workspace=cycle.workspace, born_in=cycle)
+    factories.belief(workspace=cycle.workspace, created_in=cycle)
     return cycle
 
 

@@ -42,7 +42,7 @@ def test_repeats_over_cycles_weigh_as_much_as_at_once(world: World) -> None:
 
 def test_a_workspace_may_count_every_repeat_in_full(world: World) -> None:
     """B4: the setting that turns independence off."""
-    world.workspace.counts_origins = False
+    world.workspace.discount_repeats = False
     world.workspace.save()
     world.say_all([f"Shed {n} holds the bikes of the club." for n in range(20)], about="shed", origin="session:long")
 

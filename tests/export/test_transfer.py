@@ -172,10 +172,10 @@ def test_vectors_come_with_their_model(world: World) -> None:
 
 def test_a_workspace_takes_over_what_its_memory_hangs_on(world: World) -> None:
     """R10a, L4: the model of confidence, what was erased, and the key of that."""
-    Workspace.objects.update(confidence_model="additive", counts_origins=False, erasure_key=b"k" * 32)
+    Workspace.objects.update(confidence_model="additive", discount_repeats=False, erasure_key=b"k" * 32)
     world.workspace.refresh_from_db()
     _, fresh = moved(world.workspace)
-    assert (fresh.confidence_model, fresh.counts_origins) == ("additive", False)
+    assert (fresh.confidence_model, fresh.discount_repeats) == ("additive", False)
     assert bytes(fresh.erasure_key or b"") == b"k" * 32
 
 

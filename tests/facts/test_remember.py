@@ -164,7 +164,7 @@ def test_a_text_from_before_redaction_is_embedded_without_its_secrets(world: Wor
 
 def test_without_beliefs_a_text_is_only_stored(world: World) -> None:
     """R1, B22."""
-    world.workspace.is_believing = False
+    world.workspace.beliefs_enabled = False
     world.workspace.save()
     told = tell(world, TABS)
     assert (told.state, told.beliefs, Episode.objects.count(), RememberJob.objects.count()) == ("done", (), 1, 0)

@@ -75,7 +75,7 @@ def test_a_rebuilding_leaves_what_was_superseded(world: World) -> None:
 
 def test_undoing_a_cycle_keeps_what_was_remembered(world: World, founded: Belief) -> None:
     """R3, B22: what was born in it is believed no more, its successor is."""
-    undo_cycle(cycle_id=str(founded.born_in_id), actor=LENA, now=world.now)
+    undo_cycle(cycle_id=str(founded.created_in_id), actor=LENA, now=world.now)
     assert numbers(founded) == (2.0, 2.0)
     assert dict(Belief.objects.values_list("statement", "status")) == {TABS: "invalidated", SPACES: "active"}
     assert find_drift(workspace=world.workspace)[1] == []

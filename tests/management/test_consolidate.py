@@ -186,7 +186,7 @@ def test_a_dry_run_reads_as_sentences(acme: Workspace) -> None:
 
 def test_without_beliefs_it_says_so(acme: Workspace) -> None:
     """B22."""
-    Workspace.objects.filter(pk=acme.pk).update(is_believing=False)
+    Workspace.objects.filter(pk=acme.pk).update(beliefs_enabled=False)
     with pytest.raises(CommandError, match="episodes only") as error:
         consolidate()
     assert error.value.returncode == 1

@@ -25,7 +25,7 @@ def cycle() -> Cycle:
     ended = Cycle.objects.create(
         workspace=workspace, trigger="person", now=factories.NOW, state="finished", finished_at=factories.NOW
     )
-    factories.belief(workspace=workspace, born_in=ended)
+    factories.belief(workspace=workspace, created_in=ended)
     return ended
 
 

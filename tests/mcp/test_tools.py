@@ -345,7 +345,7 @@ def test_a_correction_takes_the_place_of_a_belief(rows: Rows) -> None:
 
 def test_where_beliefs_are_off_none_is_corrected(rows: Rows) -> None:
     """B22: and the model is told why."""
-    Workspace.objects.filter(pk=rows.workspace.pk).update(is_believing=False)
+    Workspace.objects.filter(pk=rows.workspace.pk).update(beliefs_enabled=False)
     key = factories.key("curate", workspace=rows.workspace)[1]
     with pytest.raises(ToolRefused, match="Beliefs are switched off"):
         call("memory_correct", key, id=rows.belief.pk, reason="moved")

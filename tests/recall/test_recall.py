@@ -228,7 +228,7 @@ def test_a_user_recalls_their_own_and_nobodys(workspace: Workspace) -> None:
 
 def test_a_workspace_without_beliefs_recalls_episodes(workspace: Workspace) -> None:
     """B22."""
-    workspace.is_believing = False
+    workspace.beliefs_enabled = False
     workspace.save()
     believed("Mara prefers tea.", workspace=workspace)
     episode = remembered("Mara likes tea.", workspace=workspace)
