@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from starlette.applications import Starlette
 
 from memory.access import NO_KEY, UNKNOWN_KEY, find_key
-from memory.mcp.answers import ToolAnswer
+from memory.answers.base import Answer
 from memory.mcp.catalogue import INSTRUCTIONS, TOOLS
 from memory.mcp.interface import Effect, Tool, ToolRefused
 from memory.models.fields import OUTAGE_MESSAGE, OUTAGE_RETRY_SECONDS, is_outage
@@ -112,7 +112,7 @@ def _as_coroutine(tool: Tool, key_text: str) -> Callable[..., Awaitable[CallTool
     return run
 
 
-def _call_tool(tool: Tool, key_text: str, arguments: dict[str, Any]) -> ToolAnswer:
+def _call_tool(tool: Tool, key_text: str, arguments: dict[str, Any]) -> Answer:
     """Call a tool; the thread's connection to the database is looked at before and after, as with a request."""
     close_old_connections()
     try:
