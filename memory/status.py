@@ -8,6 +8,7 @@ from decimal import Decimal
 from django.conf import settings
 from django.db.models import Count, Min, Sum
 
+from memory import VERSION
 from memory.access import Viewer, existing_beliefs, existing_episodes, visible_conversations
 from memory.consolidation.cycle import find_pause
 from memory.consolidation.schedule import Backlog, read_backlog
@@ -112,6 +113,7 @@ class Status:
     pause: WorkspacePause | None
     budget: SpendingStatus | None
     models: ModelsInUse
+    version: str = VERSION
 
 
 def read_status(*, viewer: Viewer, now: datetime) -> Status:

@@ -230,6 +230,9 @@ class AnswerSchema(GenerateJsonSchema):
             return self.generate_inner(inner["schema"])
         return super().default_schema(schema)
 
+    def float_schema(self, schema: core_schema.FloatSchema) -> dict[str, Any]:
+        return super().float_schema(schema) | {"format": "double"}
+
     def literal_schema(self, schema: core_schema.LiteralSchema) -> dict[str, Any]:
         """Describe a set of one as a set, too."""
         described = super().literal_schema(schema)
@@ -266,7 +269,8 @@ def _component(name: str, schema: dict[str, Any]) -> ResolvedComponent:
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    return {name: item for name, item in schema.items() if name != "title"}
+    rest = {name: item for name, item in schema.items() if name != "title"}
+    return rest | {"required": sorted(rest.get("required", ()))}
 
 
 def _with_closed_sets(schema: Any, closed_sets: Mapping[str, Any]) -> Any:
@@ -282,9 +286,11 @@ def _with_closed_sets(schema: Any, closed_sets: Mapping[str, Any]) -> Any:
         put = {"type": "string", "enum": values, "x-spec-enum-id": named_values} | put
         del put["$ref"]
     match put.get("anyOf"):
-        case [{"enum": values, **closed}, {"type": "null"}]:
+        case [{"type": str(kind), **rest}, {"type": "null"}]:
             del put["anyOf"]
-            put |= {**closed, "type": ["string", "null"], "enum": [*values, None]}
+            put = {**rest, **put, "type": [kind, "null"]}
+            if "enum" in put:
+                put["enum"] = [*put["enum"], None]
     return put
 
 

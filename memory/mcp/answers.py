@@ -7,6 +7,7 @@ from pydantic import Field
 
 from memory.answers.base import Answer, Rounded
 from memory.answers.recall import MemoryAnswer
+from memory.answers.status import MemoryCounts, Spending
 
 
 class Saved(Answer):
@@ -163,34 +164,15 @@ class Corrected(Answer):
     changed: list[BeliefTold] = Field(description="Older ones, as they stand now.")
 
 
-class BudgetTold(Answer):
-    """What models used since midnight UTC, and the caps; none where there is no cap."""
-
-    tokens_today: int
-    daily_token_cap: int | None = None
-    cost_usd_today: float
-    daily_cost_cap_usd: float | None = None
-    is_cap_reached: bool
-
-
-class StatusTold(Answer):
+class StatusTold(MemoryCounts):
     """How the memory stands."""
 
-    episodes: dict[str, int] = Field(description="By status.")
-    beliefs: dict[str, int] = Field(description="By status.")
-    pending_episodes: int = Field(description="Not consolidated yet; they are recalled all the same.")
-    pooled_episodes: int
-    held_episodes: int
-    dead_letters: int
     turns: dict[str, int] = Field(description="Of conversations: not read yet, being read, given up.")
     remembering: dict[str, int] = Field(description="Texts to be remembered at once: queued, and given up.")
     graph: dict[str, int] | None = Field(default=None, description="What links memories; unlinked ones wait.")
-    redactions: dict[str, int] | None = Field(default=None, description="Secrets taken out of texts, by kind.")
-    is_believing: bool
     last_cycle: str | None = None
-    next_cycle_at: datetime | None = None
     paused_until: datetime | None = None
-    budget: BudgetTold | None = Field(default=None, description="Not for a key limited to projects.")
+    budget: Spending | None = Field(default=None, description="Not for a key limited to projects.")
     models: dict[str, Any]
 
 

@@ -10,11 +10,11 @@ from pydantic import Field
 
 from memory.access import CallKind
 from memory.answers.recall import MemoryAnswer
+from memory.answers.status import MemoryCounts, Spending
 from memory.domain.identity import is_episode_id, is_turn_id
 from memory.domain.taxonomy import RecallMode
 from memory.ingest.schemas import STORABLE, Time
 from memory.mcp.answers import (
-    BudgetTold,
     ChangeTold,
     ContextTold,
     EvidenceTold,
@@ -41,7 +41,7 @@ from memory.recall.query import (
 from memory.recall.recall import recall as find_memories
 from memory.recall.relevance import choose_lines, keep_best
 from memory.search.prepared import TimedSearch
-from memory.status import SpendingStatus, read_status
+from memory.status import read_status
 
 POLICY = settings.POLICY.recall
 _Row = TypeVar("_Row")
@@ -275,32 +275,14 @@ def status(caller: Caller) -> StatusTold:
     """
     stands = read_status(viewer=caller.viewer, now=caller.now)
     return StatusTold(
-        episodes=dict(stands.episodes),
-        beliefs=dict(stands.beliefs),
-        pending_episodes=stands.pending_episodes,
-        pooled_episodes=stands.pooled_episodes,
-        held_episodes=stands.held_episodes,
-        dead_letters=stands.dead_letters,
+        **MemoryCounts.model_validate(stands).model_dump(),
         turns={"buffered": stands.turns.buffered, "leased": stands.turns.leased, "dead": stands.turns.dead},
-        remembering={"queued": stands.remembering.queued, "failed": stands.remembering.failed},
+        remembering=asdict(stands.remembering),
         graph=asdict(stands.graph) if stands.graph else None,
-        redactions=None if stands.redactions is None else dict(stands.redactions),
-        is_believing=stands.is_believing,
         last_cycle=f"{stands.last_cycle.pk} {stands.last_cycle.state}" if stands.last_cycle else None,
-        next_cycle_at=stands.next_cycle_at,
-        budget=_budget_answer(stands.budget) if stands.budget else None,
         paused_until=stands.pause.until if stands.pause else None,
+        budget=Spending.model_validate(stands.budget) if stands.budget else None,
         models=asdict(stands.models),
-    )  # fmt: skip
-
-
-def _budget_answer(budget: SpendingStatus) -> BudgetTold:
-    return BudgetTold(
-        tokens_today=budget.tokens_today,
-        daily_token_cap=budget.daily_token_cap,
-        cost_usd_today=float(budget.cost_usd_today),
-        daily_cost_cap_usd=None if budget.daily_cost_cap_usd is None else float(budget.daily_cost_cap_usd),
-        is_cap_reached=budget.is_cap_reached,
     )
 
 

@@ -23,6 +23,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 from starlette.applications import Starlette
 
+from memory import VERSION
 from memory.access import NO_KEY, UNKNOWN_KEY, find_key
 from memory.answers.base import Answer
 from memory.mcp.catalogue import INSTRUCTIONS, TOOLS
@@ -60,7 +61,7 @@ def build_server(*, key_text: str = "") -> MCPServer:
     """Build a server of all tools, for the holder of a key; without one each call brings its own in its header."""
     return MCPServer(
         "engram",
-        version=str(settings.SPECTACULAR_SETTINGS["VERSION"]),
+        version=VERSION,
         instructions=INSTRUCTIONS,
         log_level="WARNING",
         tools=[_sdk_tool(tool, key_text) for tool in TOOLS],

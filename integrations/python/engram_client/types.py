@@ -1042,20 +1042,21 @@ class SplitRequest(TypedDict):
 class Status(TypedDict):
     """How a memory stands; a key limited to projects sees its own counts alone."""
 
+    version: str
     is_believing: bool
     episodes: dict[str, int]
     beliefs: dict[str, int]
     pending_episodes: int
     pooled_episodes: int
     held_episodes: int
+    dead_letters: int
+    redactions: dict[str, int] | None
+    next_cycle_at: str | None
     backlog: "Backlog | None"
     turns: "WaitingTurns"
     remembering: "Remembering"
     graph: "Graph | None"
-    dead_letters: int
-    redactions: dict[str, int] | None
     last_cycle: "LastCycle | None"
-    next_cycle_at: str | None
     pause: "Pause | None"
     budget: "Budget | None"
     models: "Models"
