@@ -5,10 +5,15 @@ import os
 import signal
 import sys
 
-NEEDS_NO_SERVICES = {"help", "check", "makemigrations", "collectstatic", "--help", "--version", "spectacular"}
+NEEDS_NO_SERVICES = {"help", "check", "makemigrations", "collectstatic", "--help", "spectacular"}
 
 
 def main() -> None:
+    if sys.argv[1:] in (["--version"], ["version"]):
+        from memory import VERSION  # ours: Django would tell its own
+
+        sys.stdout.write(f"{VERSION}\n")
+        return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")
     # Ending by SystemExit lets the last user of an embedded server stop it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -279,7 +279,7 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["memory.api.requests.ApiKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["memory.api.requests.DenyUnlessDeclared"],
     "DEFAULT_THROTTLE_CLASSES": ["memory.api.requests.KeyRateThrottle"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["memory.api.responses.AnswerRenderer"],
     "DEFAULT_PARSER_CLASSES": ["memory.api.requests.BoundedJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "memory.api.responses.problem_response",
@@ -289,7 +289,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Engram",
     "DESCRIPTION": "A belief memory for AI agents.",
-    "VERSION": "1",
+    "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

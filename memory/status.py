@@ -8,6 +8,7 @@ from decimal import Decimal
 from django.conf import settings
 from django.db.models import Count, Min, Sum
 
+from memory import VERSION
 from memory.access import Viewer, existing_beliefs, existing_episodes, visible_conversations
 from memory.consolidation.cycle import find_pause
 from memory.consolidation.schedule import Backlog, read_backlog
@@ -112,6 +113,12 @@ class Status:
     pause: WorkspacePause | None
     budget: SpendingStatus | None
     models: ModelsInUse
+    version: str = VERSION
+
+    @property
+    def is_believing(self) -> bool:
+        """Return the same under the name that answers had first."""
+        return self.beliefs_enabled
 
 
 def read_status(*, viewer: Viewer, now: datetime) -> Status:

@@ -3,8 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
-from datetime import UTC
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import structlog
@@ -18,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access import find_project
+from memory.answers.recall import Recalled, Recollection
 from memory.api.requests import (
     MomentField,
     StrictSerializer,
@@ -28,12 +28,9 @@ from memory.api.requests import (
     viewer_from,
 )
 from memory.api.responses import (
-    EDGE_KINDS,
-    KNOWLEDGE,
     MEMORY_TYPES,
     RECALL_MODES,
     RECALL_PROFILES,
-    RoundedField,
     documented,
 )
 from memory.domain.taxonomy import RecallMode
@@ -131,102 +128,6 @@ class ContextRequest(ScopeRequest):
     )
 
 
-class ChannelSerializer(serializers.Serializer[Any]):
-    """A channel's word on a memory."""
-
-    rank = serializers.IntegerField(help_text="Among the candidates of that kind; 1 is best.")
-    score = RoundedField()
-
-
-class PathStepSerializer(serializers.Serializer[Any]):
-    """A memory on the way to another."""
-
-    id = serializers.CharField()
-    confidence = RoundedField(help_text="How sure the link from it is.")
-    kind = serializers.ChoiceField(EDGE_KINDS, allow_null=True, help_text="Of a link between episodes.")
-    weight = RoundedField(allow_null=True, help_text="How strongly it links; of a link between episodes.")
-
-
-class ExplanationSerializer(serializers.Serializer[Any]):
-    """How a memory came to its score."""
-
-    channels = serializers.DictField(child=ChannelSerializer(), help_text="vector, text, graph: those that found it.")
-    components = serializers.DictField(
-        child=RoundedField(allow_null=True), help_text="Every number that the score is made of."
-    )
-    path = PathStepSerializer(many=True, help_text="The way along links to what came with another memory.")
-
-
-class MemorySerializer(serializers.Serializer[Any]):
-    """A recalled memory."""
-
-    type = serializers.ChoiceField(MEMORY_TYPES)
-    id = serializers.CharField()
-    text = serializers.CharField()
-    knowledge = serializers.ChoiceField(KNOWLEDGE, help_text="A fact, a procedure, or a narrative of what happened.")
-    score = RoundedField(help_text="0 to 1, comparable between the kinds.")
-    relevant = serializers.BooleanField(
-        source="is_relevant", help_text="Whether it has to do with the query at all, as far as likeness and words tell."
-    )
-    confidence = RoundedField(required=False, help_text="Of a belief.")
-    occurred_at = serializers.DateTimeField(
-        required=False,
-        default_timezone=UTC,  # else it is looked up for each memory
-        help_text="Of an episode.",
-    )
-    claim = serializers.CharField(
-        required=False, help_text="What an episode asserts that the query means, in a sentence that stands alone."
-    )
-    superseded_by = serializers.CharField(
-        required=False, help_text="Of an episode that bears out nothing that is believed: the belief in its place."
-    )
-    valid_from = serializers.DateTimeField(
-        required=False, default_timezone=UTC, help_text="Of a belief that says since when it holds."
-    )
-    valid_until = serializers.DateTimeField(
-        required=False, default_timezone=UTC, help_text="Where it says until when it holds."
-    )
-    explain = ExplanationSerializer(required=False, help_text="If asked for.")
-
-    def to_representation(self, instance: Any) -> dict[str, Any]:
-        """Show what there is, straight from its attributes: the usual way takes three times as long over ten."""
-        held = ((name, show, getattr(instance, source)) for name, source, show in self._shown)
-        return {name: show(value) for name, show, value in held if value is not None}
-
-    @cached_property
-    def _shown(self) -> list[tuple[str, str, Callable[[Any], Any]]]:
-        return [(name, field.source or name, field.to_representation) for name, field in self.fields.items()]
-
-
-class MissedSerializer(serializers.Serializer[Any]):
-    """A memory that fell short."""
-
-    memory = MemorySerializer()
-    reason = serializers.CharField(help_text="below_the_last, fits_no_better or too_unlike.")
-
-
-class RecalledSerializer(serializers.Serializer[Any]):
-    """Results, best first."""
-
-    results = MemorySerializer(many=True)
-    degraded = serializers.ListField(child=serializers.CharField(), help_text="Channels that could not be used.")
-    near_misses = MissedSerializer(many=True, required=False, help_text="If an explanation was asked for.")
-
-    def to_representation(self, instance: Any) -> dict[str, Any]:
-        shown = super().to_representation(instance)
-        return {name: value for name, value in shown.items() if name != "near_misses" or instance.is_explained}
-
-
-_RECALLED = RecalledSerializer()  # one for all answers: a new one copies all its fields, which takes a millisecond
-
-
-class RecollectionSerializer(serializers.Serializer[Any]):
-    """Lines to put before a conversation; an empty text if nothing comes up."""
-
-    text = serializers.CharField(allow_blank=True, help_text="`[Memory flash: …]` and `[Belief (0.85): …]`.")
-    ids = serializers.ListField(child=serializers.CharField(), help_text="Of the memories, in the order of the lines.")
-
-
 class RecallView(APIView):
     """What comes to mind for a query."""
 
@@ -238,7 +139,7 @@ class RecallView(APIView):
         description=_NEAREST_ARE_ANSWERED,
         request=RecallRequest,
         **documented(
-            {200: RecalledSerializer}, 400, 404, 413, 415, 422,
+            {200: Recalled}, 400, 404, 413, 415, 422,
             examples=[
                 OpenApiExample("question", value={"query": "tabs or spaces?", "limit": 3}, request_only=True),
                 OpenApiExample(
@@ -281,7 +182,7 @@ class RecallView(APIView):
             now=timezone.now(),
             later=run_after_response,
         )
-        return AnswerResponse(_RECALLED.to_representation(recalled))
+        return AnswerResponse(Recalled.of(recalled))
 
 
 class RecollectionView(APIView):
@@ -294,7 +195,7 @@ class RecollectionView(APIView):
         summary="Recall a few memories as a text for a prompt",
         request=RecollectionRequest,
         **documented(
-            {200: RecollectionSerializer}, 400, 404, 413, 415, 422,
+            {200: Recollection}, 400, 404, 413, 415, 422,
             examples=[
                 OpenApiExample(
                     "conversation", value={"query": "Mara wants to format the code", "session": "s-31"},
@@ -322,7 +223,7 @@ class RecollectionView(APIView):
             max_tokens=asked["max_tokens"],
             now=timezone.now(),
         )
-        return Response(RecollectionSerializer(recollection).data)
+        return Response(Recollection.model_validate(recollection))
 
 
 class ContextView(APIView):
@@ -335,7 +236,7 @@ class ContextView(APIView):
         summary="Recall beliefs, and what is near, as a text for a prompt",
         request=ContextRequest,
         **documented(
-            {200: RecollectionSerializer}, 400, 404, 413, 415, 422,
+            {200: Recollection}, 400, 404, 413, 415, 422,
             examples=[
                 OpenApiExample(
                     "task", value={"query": "format the compiler's code", "project": "compiler", "max_tokens": 800},
@@ -353,7 +254,7 @@ class ContextView(APIView):
             max_tokens=asked["max_tokens"],
             now=timezone.now(),
         )
-        return Response(RecollectionSerializer(context).data)
+        return Response(Recollection.model_validate(context))
 
 
 def _scope(request: Request, asked: Mapping[str, Any]) -> RecallScope:

@@ -11,10 +11,16 @@ from django.core.exceptions import DisallowedHost
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.views import defaults
+from drf_spectacular.contrib.pydantic import PydanticExtension
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.plumbing import ResolvedComponent, list_hash
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, inline_serializer
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
 from memory.access import NO_KEY, CallKind, RateLimited, missing_permission
@@ -202,6 +208,90 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "description": "An API key of the workspace."}
+
+
+class AnswerRenderer(JSONRenderer):
+    """Render an answer straight from its model, and all else as the framework does."""
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        if isinstance(data, BaseModel):
+            return data.model_dump_json(exclude_defaults=True).encode()
+        return super().render(data, accepted_media_type, renderer_context)
+
+
+class AnswerSchema(GenerateJsonSchema):
+    """Describes an answer as HTTP sends it: what is None by default is left out, never null."""
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
+        inner = schema["schema"]
+        if inner["type"] == "nullable" and schema.get("default", ...) is None:
+            return self.generate_inner(inner["schema"])
+        return super().default_schema(schema)
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> dict[str, Any]:
+        return super().float_schema(schema) | {"format": "double"}
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> dict[str, Any]:
+        """Describe a set of one as a set, too."""
+        described = super().literal_schema(schema)
+        if "const" in described:
+            described["enum"] = [described.pop("const")]
+        return described
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+class AnswerExtension(PydanticExtension):  # type: ignore[no-untyped-call]  # registers itself when defined
+    """Answers in the schema; the hook for closed sets finds these where they stand, and names them."""
+
+    target_class = "memory.answers.base.Answer"
+    match_subclasses = True
+    priority = 1
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        schema = self.target.model_json_schema(
+            ref_template="#/components/schemas/{model}", mode="serialization", schema_generator=AnswerSchema
+        )
+        parts: dict[str, Any] = schema.pop("$defs", {})
+        closed_sets = {name: part for name, part in parts.items() if "enum" in part}
+        for name in parts.keys() - closed_sets.keys():
+            part = _with_closed_sets(_untitled(parts[name]), closed_sets)
+            auto_schema.registry.register_on_missing(_component(name, part))
+        described: dict[str, Any] = _with_closed_sets(_untitled(schema), closed_sets)
+        return described
+
+
+def _component(name: str, schema: dict[str, Any]) -> ResolvedComponent:
+    return ResolvedComponent(name=name, type=ResolvedComponent.SCHEMA, object=name, schema=schema)  # type: ignore[no-untyped-call]
+
+
+def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
+    rest = {name: item for name, item in schema.items() if name != "title"}
+    return rest | {"required": sorted(rest.get("required", ()))}
+
+
+def _with_closed_sets(schema: Any, closed_sets: Mapping[str, Any]) -> Any:
+    """Put each closed set in the place that refers to it; one that may be null has null among its values."""
+    if isinstance(schema, list):
+        return [_with_closed_sets(item, closed_sets) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    put = {name: _with_closed_sets(item, closed_sets) for name, item in schema.items()}
+    if (named := str(put.get("$ref", "")).rpartition("/")[2]) in closed_sets:
+        values = closed_sets[named]["enum"]
+        named_values = list_hash([(value, value.lower().replace("_", " ")) for value in values])
+        put = {"type": "string", "enum": values, "x-spec-enum-id": named_values} | put
+        del put["$ref"]
+    match put.get("anyOf"):
+        case [{"type": str(kind), **rest}, {"type": "null"}]:
+            del put["anyOf"]
+            put = {**rest, **put, "type": [kind, "null"]}
+            if "enum" in put:
+                put["enum"] = [*put["enum"], None]
+    return put
 
 
 class ProblemSerializer(serializers.Serializer[Any]):

@@ -224,6 +224,7 @@ VERSION = 1
 WORKSPACE_FORMAT = "engram-workspace"
 USER_FORMAT = "engram-user"
 
+
 # What of a workspace its memory hangs on. Its name, its caps and who belongs to it are its own affair.
 class WorkspaceSettings(BaseModel):
     """What the workspace had chosen, by the names of its fields; a file has the words of its first readers."""

@@ -3,20 +3,14 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from memory.answers.base import Answer, Rounded
+from memory.answers.recall import MemoryAnswer
+from memory.answers.status import MemoryCounts, Spending
 
 
-class ToolAnswer(BaseModel):
-    """An answer."""
-
-    model_config = ConfigDict(frozen=True)
-
-    def as_text(self) -> str:
-        """Return the answer as a text for a model: JSON without what is not there, unless there is a better one."""
-        return self.model_dump_json(exclude_none=True)
-
-
-class Saved(ToolAnswer):
+class Saved(Answer):
     """The episode that stands for what was saved."""
 
     id: str
@@ -31,7 +25,7 @@ class Saved(ToolAnswer):
     )
 
 
-class Forgotten(ToolAnswer):
+class Forgotten(Answer):
     """A memory that is gone."""
 
     id: str
@@ -42,38 +36,17 @@ class Forgotten(ToolAnswer):
     summaries: int = Field(default=0, description="Summaries that told of it and are forgotten, too.")
 
 
-class FeedbackTold(ToolAnswer):
+class FeedbackTold(Answer):
     """How a memory's feedback stands."""
 
     id: str
-    feedback: float = Field(description="From -1, wrong, to 1, useful.")
+    feedback: Rounded = Field(description="From -1, wrong, to 1, useful.")
 
 
-class Memory(ToolAnswer):
-    """A recalled memory."""
-
-    type: str = Field(description="belief or episode")
-    id: str
-    text: str
-    knowledge: str = Field(description="A fact, a procedure, or a narrative of what happened.")
-    score: float = Field(description="0 to 1")
-    relevant: bool = Field(description="Whether it has to do with the query at all.")
-    confidence: float | None = Field(default=None, description="Of a belief, 0 to 1.")
-    occurred_at: datetime | None = Field(default=None, description="Of an episode.")
-    claim: str | None = Field(
-        default=None, description="What an episode asserts that the query means, in a sentence that stands alone."
-    )
-    superseded_by: str | None = Field(
-        default=None, description="Of an episode that holds no more: the belief that stands in its place."
-    )
-    valid_from: datetime | None = Field(default=None, description="Since when a belief holds, where it says so.")
-    valid_until: datetime | None = Field(default=None, description="Until when it holds, where it says so.")
-
-
-class Recalled(ToolAnswer):
+class Recalled(Answer):
     """What comes to mind, best first."""
 
-    results: list[Memory]
+    results: list[MemoryAnswer]
     degraded: list[str] = Field(description="Channels that could not be used; the answer may be poorer for it.")
     lines: list[str] = Field(description="Those that have to do with the query, as lines to read, each fact once.")
 
@@ -82,7 +55,7 @@ class Recalled(ToolAnswer):
         return "\n".join([*lines, *(f"(without {channel}: the answer may be poorer)" for channel in self.degraded)])
 
 
-class ContextTold(ToolAnswer):
+class ContextTold(Answer):
     """What bears on a task."""
 
     text: str
@@ -92,19 +65,19 @@ class ContextTold(ToolAnswer):
         return f"{self.text}\nIDs, in this order: {', '.join(self.ids)}" if self.ids else "Nothing bears on it."
 
 
-class EvidenceTold(ToolAnswer):
+class EvidenceTold(Answer):
     """One episode's word on a belief."""
 
     episode: str
     text: str
     claim: str | None = Field(default=None, description="The sentence of the text that counts, where not all does.")
     verdict: str
-    weight: float
+    weight: Rounded
     reason: str
     occurred_at: datetime
 
 
-class RelativeTold(ToolAnswer):
+class RelativeTold(Answer):
     """A belief that another came from, or became."""
 
     id: str
@@ -112,16 +85,16 @@ class RelativeTold(ToolAnswer):
     kind: str
 
 
-class WordTold(ToolAnswer):
+class WordTold(Answer):
     """What an episode says of a belief."""
 
     belief: str
     statement: str
     verdict: str
-    weight: float
+    weight: Rounded
 
 
-class TurnTold(ToolAnswer):
+class TurnTold(Answer):
     """A turn of a conversation that an episode was read from."""
 
     session: str
@@ -132,7 +105,7 @@ class TurnTold(ToolAnswer):
     occurred_at: datetime
 
 
-class Expanded(ToolAnswer):
+class Expanded(Answer):
     """All that is known of one memory; what does not apply to its kind is null."""
 
     type: str
@@ -143,8 +116,8 @@ class Expanded(ToolAnswer):
     user: str | None = None
     created_at: datetime
     # Of a belief
-    confidence: float | None = None
-    interval: list[float] | None = Field(default=None, description="The 90 % credible interval.")
+    confidence: Rounded | None = None
+    interval: list[Rounded] | None = Field(default=None, description="The 90 % credible interval.")
     subject: str | None = None
     context: str | None = None
     timeframe: str | None = None
@@ -174,55 +147,36 @@ class Expanded(ToolAnswer):
     became_episodes: list[str] | None = Field(default=None, description="What it became, once it was read.")
 
 
-class BeliefTold(ToolAnswer):
+class BeliefTold(Answer):
     """A belief as it stands."""
 
     id: str
     statement: str
-    confidence: float
+    confidence: Rounded
     status: str
     is_pinned: bool
 
 
-class Corrected(ToolAnswer):
+class Corrected(Answer):
     """What came of a correction."""
 
     made: list[BeliefTold] = Field(description="New beliefs.")
     changed: list[BeliefTold] = Field(description="Older ones, as they stand now.")
 
 
-class BudgetTold(ToolAnswer):
-    """What models used since midnight UTC, and the caps; none where there is no cap."""
-
-    tokens_today: int
-    daily_token_cap: int | None = None
-    cost_usd_today: float
-    daily_cost_cap_usd: float | None = None
-    is_cap_reached: bool
-
-
-class StatusTold(ToolAnswer):
+class StatusTold(MemoryCounts):
     """How the memory stands."""
 
-    episodes: dict[str, int] = Field(description="By status.")
-    beliefs: dict[str, int] = Field(description="By status.")
-    pending_episodes: int = Field(description="Not consolidated yet; they are recalled all the same.")
-    pooled_episodes: int
-    held_episodes: int
-    dead_letters: int
     turns: dict[str, int] = Field(description="Of conversations: not read yet, being read, given up.")
     remembering: dict[str, int] = Field(description="Texts to be remembered at once: queued, and given up.")
     graph: dict[str, int] | None = Field(default=None, description="What links memories; unlinked ones wait.")
-    redactions: dict[str, int] | None = Field(default=None, description="Secrets taken out of texts, by kind.")
-    is_believing: bool
     last_cycle: str | None = None
-    next_cycle_at: datetime | None = None
     paused_until: datetime | None = None
-    budget: BudgetTold | None = Field(default=None, description="Not for a key limited to projects.")
+    budget: Spending | None = Field(default=None, description="Not for a key limited to projects.")
     models: dict[str, Any]
 
 
-class ChangeTold(ToolAnswer):
+class ChangeTold(Answer):
     """One change of a memory's status."""
 
     at: datetime
@@ -232,7 +186,7 @@ class ChangeTold(ToolAnswer):
     actor: str
 
 
-class StatusHistory(ToolAnswer):
+class StatusHistory(Answer):
     """The changes of a memory's status, oldest first."""
 
     id: str
@@ -240,13 +194,13 @@ class StatusHistory(ToolAnswer):
     changes: list[ChangeTold]
 
 
-class PairTold(ToolAnswer):
+class PairTold(Answer):
     """Two beliefs that may say the same, or contradict each other."""
 
     pair: int | None = Field(default=None, description="Of rivals: the number by which memory_tidy names them.")
     ids: list[str] = Field(description="The two.")
     statements: list[str]
-    similarity: float
+    similarity: Rounded
     passes_guard: bool | None = Field(
         default=None, description="Of a duplicate: whether it may be merged; else a rule tells the two apart."
     )
@@ -256,16 +210,16 @@ class PairTold(ToolAnswer):
     reason: str | None = None
 
 
-class FadedTold(ToolAnswer):
+class FadedTold(Answer):
     """A belief of which nothing was said for long."""
 
     id: str
     statement: str
-    effective_confidence: float = Field(description="What time has left of its confidence.")
+    effective_confidence: Rounded = Field(description="What time has left of its confidence.")
     is_prunable: bool
 
 
-class Reflected(ToolAnswer):
+class Reflected(Answer):
     """What a look at all active beliefs found; of many, the first."""
 
     beliefs: int = Field(description="Active ones.")
@@ -275,7 +229,7 @@ class Reflected(ToolAnswer):
     faded: list[FadedTold]
 
 
-class Tidied(ToolAnswer):
+class Tidied(Answer):
     """What came of tidying, by what was asked for; the rest is null. Of many the first 100 are told."""
 
     count: int = Field(description="How many there are, told or not.")
@@ -291,7 +245,7 @@ class Tidied(ToolAnswer):
     pair: PairTold | None = Field(default=None, description="The pair that was dismissed or opened again.")
 
 
-class RivalsTold(ToolAnswer):
+class RivalsTold(Answer):
     """Pairs of beliefs that may contradict each other."""
 
     found: int = Field(description="Pairs that were not on the list before.")

@@ -28,11 +28,11 @@ from memory.access import (
     visible_beliefs,
     visible_episodes,
 )
+from memory.answers.base import Answer
 from memory.domain.errors import EngramError
 from memory.domain.identity import Actor, IdKind, beginning_pattern, id_pattern, is_episode_id
 from memory.ingest.schemas import STORABLE
 from memory.ledger.transactions import NotFound
-from memory.mcp.answers import ToolAnswer
 from memory.models import ApiKey, Belief, Episode, Permission, Project, Turn, Workspace
 from memory.recall.cards import find_turn
 from memory.redaction.redact import redact
@@ -150,13 +150,13 @@ class Tool:
     name: str
     title: str
     description: str
-    run: Callable[..., ToolAnswer]
+    run: Callable[..., Answer]
     permission: Permission
     usage: CallKind
     effect: Effect
     is_for_whole_workspace: bool  # not for keys that are limited to projects
 
-    def call(self, *, key_text: str, arguments: dict[str, Any]) -> ToolAnswer:
+    def call(self, *, key_text: str, arguments: dict[str, Any]) -> Answer:
         """Run the tool for a key's holder on arguments without secrets; raise ToolRefused for a model to act on."""
         try:
             caller = admit(
@@ -180,14 +180,14 @@ def tool(
     effect: Effect,
     usage: CallKind | None = None,
     is_for_whole_workspace: bool = False,
-) -> Callable[[Callable[..., ToolAnswer]], Tool]:
+) -> Callable[[Callable[..., Answer]], Tool]:
     """Make a tool of a function of the caller and typed arguments.
 
     The function's docstring is the description that models read, and its annotations are the tool's schema.
     Without a usage, a call counts as one of its permission's kind.
     """
 
-    def made(run: Callable[..., ToolAnswer]) -> Tool:
+    def made(run: Callable[..., Answer]) -> Tool:
         return Tool(
             name=name,
             title=title,
@@ -201,8 +201,6 @@ def tool(
 
     return made
 
-
-DIGITS = 4  # of numbers that a model reads: further ones say nothing
 
 MemoryId = Annotated[
     str, Field(pattern=f"^{id_pattern(IdKind.EPISODE, IdKind.BELIEF)}$", description="An id: ep_… or bl_….")

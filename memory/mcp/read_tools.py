@@ -9,16 +9,16 @@ from django.db.models import Q
 from pydantic import Field
 
 from memory.access import CallKind
+from memory.answers.recall import MemoryAnswer
+from memory.answers.status import MemoryCounts, Spending
 from memory.domain.identity import is_episode_id, is_turn_id
 from memory.domain.taxonomy import RecallMode
 from memory.ingest.schemas import STORABLE, Time
 from memory.mcp.answers import (
-    BudgetTold,
     ChangeTold,
     ContextTold,
     EvidenceTold,
     Expanded,
-    Memory,
     Recalled,
     RelativeTold,
     StatusHistory,
@@ -26,7 +26,7 @@ from memory.mcp.answers import (
     TurnTold,
     WordTold,
 )
-from memory.mcp.interface import DIGITS, Caller, Effect, InvalidRequest, MemoryName, ProjectName, UserName, tool
+from memory.mcp.interface import Caller, Effect, InvalidRequest, MemoryName, ProjectName, UserName, tool
 from memory.models import Belief, Episode, Permission, Transition, Turn
 from memory.recall.cards import interval_of, read_card, read_episode_card, read_turn_card
 from memory.recall.prompt_lines import format_line, gather_context
@@ -34,7 +34,6 @@ from memory.recall.query import (
     LINKS_ARE_OF_NOW,
     WRONG_ORDER,
     MemoryType,
-    RecalledMemory,
     RecallProfile,
     RecallQuery,
     RecallScope,
@@ -42,7 +41,7 @@ from memory.recall.query import (
 from memory.recall.recall import recall as find_memories
 from memory.recall.relevance import choose_lines, keep_best
 from memory.search.prepared import TimedSearch
-from memory.status import SpendingStatus, read_status
+from memory.status import read_status
 
 POLICY = settings.POLICY.recall
 _Row = TypeVar("_Row")
@@ -111,26 +110,9 @@ def recall(
     with TimedSearch(effort=POLICY.search_effort) as timed:
         told = choose_lines(memories=best, query=query, timed=timed, policy=settings.POLICY)
     return Recalled(
-        results=[_memory_answer(one) for one in found.results],
+        results=[MemoryAnswer.of(one) for one in found.results],
         degraded=list(found.degraded),
         lines=[format_line(memory=one, now=caller.now) for one in told],
-    )
-
-
-def _memory_answer(memory: RecalledMemory) -> Memory:
-    return Memory(
-        type=memory.type,
-        id=memory.id,
-        text=memory.text,
-        knowledge=memory.knowledge,
-        score=round(memory.score, DIGITS),
-        confidence=None if memory.confidence is None else round(memory.confidence, DIGITS),
-        occurred_at=memory.occurred_at,
-        relevant=memory.is_relevant,
-        claim=memory.claim,
-        superseded_by=memory.superseded_by,
-        valid_from=memory.valid_from,
-        valid_until=memory.valid_until,
     )
 
 
@@ -209,12 +191,7 @@ def _expand_episode(episode: Episode, caller: Caller, page: int) -> Expanded:
         session=episode.session or None,
         source=episode.source,
         occurred_at=episode.occurred_at,
-        is_evidence_of=[
-            WordTold(
-                belief=word.belief, statement=word.statement, verdict=word.verdict, weight=round(word.weight, DIGITS)
-            )
-            for word in words
-        ],
+        is_evidence_of=[WordTold.model_validate(word) for word in words],
         other_beliefs=len(card.beliefs) - len(words),
         hidden_beliefs=card.hidden_beliefs,
         said_in=[
@@ -266,8 +243,8 @@ def _expand_belief(belief: Belief, caller: Caller, page: int) -> Expanded:
         project=belief.project.slug if belief.project else None,
         user=belief.user or None,
         created_at=belief.created_at,
-        confidence=round(belief.confidence, DIGITS),
-        interval=[round(bound, DIGITS) for bound in interval_of(belief)],
+        confidence=belief.confidence,
+        interval=list(interval_of(belief)),
         subject=belief.subject or None,
         context=belief.context or None,
         timeframe=belief.timeframe,
@@ -278,7 +255,7 @@ def _expand_belief(belief: Belief, caller: Caller, page: int) -> Expanded:
                 text=_shorten(row.text),
                 claim=row.claim or None,
                 verdict=row.verdict,
-                weight=round(row.weight, DIGITS),
+                weight=row.weight,
                 reason=row.reason,
                 occurred_at=row.occurred_at,
             )
@@ -286,8 +263,8 @@ def _expand_belief(belief: Belief, caller: Caller, page: int) -> Expanded:
         ],
         other_evidence=len(card.evidence) - len(evidence),
         hidden_evidence=card.hidden_evidence,
-        came_from=[RelativeTold(id=one.id, statement=one.statement, kind=one.kind) for one in card.parents],
-        became=[RelativeTold(id=one.id, statement=one.statement, kind=one.kind) for one in card.children],
+        came_from=[RelativeTold.model_validate(one) for one in card.parents],
+        became=[RelativeTold.model_validate(one) for one in card.children],
     )
 
 
@@ -298,32 +275,14 @@ def status(caller: Caller) -> StatusTold:
     """
     stands = read_status(viewer=caller.viewer, now=caller.now)
     return StatusTold(
-        episodes=dict(stands.episodes),
-        beliefs=dict(stands.beliefs),
-        pending_episodes=stands.pending_episodes,
-        pooled_episodes=stands.pooled_episodes,
-        held_episodes=stands.held_episodes,
-        dead_letters=stands.dead_letters,
+        **MemoryCounts.model_validate(stands).model_dump(),
         turns={"buffered": stands.turns.buffered, "leased": stands.turns.leased, "dead": stands.turns.dead},
-        remembering={"queued": stands.remembering.queued, "failed": stands.remembering.failed},
+        remembering=asdict(stands.remembering),
         graph=asdict(stands.graph) if stands.graph else None,
-        redactions=None if stands.redactions is None else dict(stands.redactions),
-        beliefs_enabled=stands.beliefs_enabled,
         last_cycle=f"{stands.last_cycle.pk} {stands.last_cycle.state}" if stands.last_cycle else None,
-        next_cycle_at=stands.next_cycle_at,
-        budget=_budget_answer(stands.budget) if stands.budget else None,
         paused_until=stands.pause.until if stands.pause else None,
+        budget=Spending.model_validate(stands.budget) if stands.budget else None,
         models=asdict(stands.models),
-    )  # fmt: skip
-
-
-def _budget_answer(budget: SpendingStatus) -> BudgetTold:
-    return BudgetTold(
-        tokens_today=budget.tokens_today,
-        daily_token_cap=budget.daily_token_cap,
-        cost_usd_today=float(budget.cost_usd_today),
-        daily_cost_cap_usd=None if budget.daily_cost_cap_usd is None else float(budget.daily_cost_cap_usd),
-        is_cap_reached=budget.is_cap_reached,
     )
 
 
@@ -340,5 +299,6 @@ def status_history(caller: Caller, *, id: MemoryName) -> StatusHistory:
     memory = caller.memory(caller.whole_id(id))
     own = Q(episode=memory.pk) | Q(belief=memory.pk)
     changes = Transition.objects.for_workspace(caller.workspace).filter(own).order_by("pk")
-    told = [ChangeTold(at=row.at, old=row.old, new=row.new, reason=row.reason, actor=row.actor) for row in changes]
-    return StatusHistory(id=memory.pk, status=memory.status, changes=told)
+    return StatusHistory(
+        id=memory.pk, status=memory.status, changes=[ChangeTold.model_validate(row) for row in changes]
+    )

@@ -23,8 +23,9 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 from starlette.applications import Starlette
 
+from memory import VERSION
 from memory.access import NO_KEY, UNKNOWN_KEY, find_key
-from memory.mcp.answers import ToolAnswer
+from memory.answers.base import Answer
 from memory.mcp.catalogue import INSTRUCTIONS, TOOLS
 from memory.mcp.interface import Effect, Tool, ToolRefused
 from memory.models.fields import OUTAGE_MESSAGE, OUTAGE_RETRY_SECONDS, is_outage
@@ -60,7 +61,7 @@ def build_server(*, key_text: str = "") -> MCPServer:
     """Build a server of all tools, for the holder of a key; without one each call brings its own in its header."""
     return MCPServer(
         "engram",
-        version=str(settings.SPECTACULAR_SETTINGS["VERSION"]),
+        version=VERSION,
         instructions=INSTRUCTIONS,
         log_level="WARNING",
         tools=[_sdk_tool(tool, key_text) for tool in TOOLS],
@@ -112,7 +113,7 @@ def _as_coroutine(tool: Tool, key_text: str) -> Callable[..., Awaitable[CallTool
     return run
 
 
-def _call_tool(tool: Tool, key_text: str, arguments: dict[str, Any]) -> ToolAnswer:
+def _call_tool(tool: Tool, key_text: str, arguments: dict[str, Any]) -> Answer:
     """Call a tool; the thread's connection to the database is looked at before and after, as with a request."""
     close_old_connections()
     try:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from django.conf import settings
 from pydantic import Field
 
-from memory.consolidation.curation import BeliefText, CurationResult
+from memory.consolidation.curation import BeliefText
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.identity import is_episode_id, is_turn_id
 from memory.domain.taxonomy import Category
@@ -23,8 +23,6 @@ from memory.facts.contradictions import (
 )
 from memory.facts.meta_beliefs import META_REASON, make_meta_beliefs
 from memory.facts.reflection import (
-    DecayedBelief,
-    DuplicatePair,
     backfill_subjects,
     list_prunable,
     propose_merges,
@@ -50,7 +48,6 @@ from memory.mcp.answers import (
     Tidied,
 )
 from memory.mcp.interface import (
-    DIGITS,
     BeliefId,
     Caller,
     Effect,
@@ -62,7 +59,7 @@ from memory.mcp.interface import (
     UserName,
     tool,
 )
-from memory.models import Belief, ContradictionCandidate, Permission
+from memory.models import ContradictionCandidate, Permission
 from memory.models.beliefs import Timeframe
 from memory.recall.usage import Feedback, give_feedback
 
@@ -177,7 +174,7 @@ def feedback(caller: Caller, *, id: MemoryId, value: Feedback) -> FeedbackTold:
     says what is right instead, use memory_correct.
     """
     memory = caller.memory(id)
-    return FeedbackTold(id=id, feedback=round(give_feedback(memory=memory, value=value), DIGITS))
+    return FeedbackTold(id=id, feedback=give_feedback(memory=memory, value=value))
 
 
 class NewStatus(StrEnum):
@@ -219,7 +216,8 @@ def correct(
         held = Timeframe(timeframe) if timeframe else None
         wording = BeliefText(statement=statement, context=context, timeframe=held)
     author = Author(actor=caller.actor, reason=reason, now=caller.now)
-    return _corrected_answer(correct_belief(belief=caller.belief_to_change(id), wording=wording, author=author))
+    reshaped = correct_belief(belief=caller.belief_to_change(id), wording=wording, author=author)
+    return Corrected.model_validate(reshaped)
 
 
 @tool("memory_pin", title="Pin a belief", permission=Permission.CURATE, effect=Effect.REPEATABLE)
@@ -241,23 +239,8 @@ def update_status(caller: Caller, *, id: BeliefId, status: NewStatus, reason: Re
 
 def _curate(caller: Caller, belief_id: str, act: CuratorAction, reason: str) -> BeliefTold:
     belief = caller.belief_to_change(belief_id)
-    return belief_answer(curate_belief(belief_id=belief.pk, act=act, reason=reason, actor=caller.actor, now=caller.now))
-
-
-def _corrected_answer(reshaped: CurationResult) -> Corrected:
-    return Corrected(
-        made=[belief_answer(one) for one in reshaped.made], changed=[belief_answer(one) for one in reshaped.changed]
-    )
-
-
-def belief_answer(belief: Belief) -> BeliefTold:
-    """Tell a belief as it stands."""
-    return BeliefTold(
-        id=belief.pk,
-        statement=belief.statement,
-        confidence=round(belief.confidence, DIGITS),
-        status=belief.status,
-        is_pinned=belief.is_pinned,
+    return BeliefTold.model_validate(
+        curate_belief(belief_id=belief.pk, act=act, reason=reason, actor=caller.actor, now=caller.now)
     )
 
 
@@ -289,13 +272,7 @@ def reflect(caller: Caller, *, limit: Few = 20) -> Reflected:
     the memory looked through or tidied, not while answering: it compares everything with everything.
     """
     found = look_at_all(workspace=caller.workspace, now=caller.now, most=limit)
-    return Reflected(
-        beliefs=found.beliefs,
-        duplicate_count=found.duplicate_count,
-        duplicates=[_duplicate_answer(pair) for pair in found.duplicates],
-        faded_count=found.faded_count,
-        faded=[_faded_answer(one) for one in found.faded],
-    )
+    return Reflected.model_validate(found)
 
 
 @tool(
@@ -335,18 +312,20 @@ def _prune(caller: Caller, is_rehearsal: bool) -> Tidied:
         pruned = list_prunable(workspace=caller.workspace, now=caller.now)
     else:
         pruned = prune(workspace=caller.workspace, actor=caller.actor, now=caller.now)
-    return Tidied(count=len(pruned), dry_run=is_rehearsal, pruned=[_faded_answer(one) for one in pruned[:_MOST_LISTED]])
+    return Tidied(
+        count=len(pruned), dry_run=is_rehearsal, pruned=[FadedTold.model_validate(one) for one in pruned[:_MOST_LISTED]]
+    )
 
 
 def _merge_duplicates(caller: Caller) -> Tidied:
     proposed = propose_merges(workspace=caller.workspace, now=caller.now)
-    return Tidied(count=len(proposed), proposed=[_duplicate_answer(pair) for pair in proposed[:_MOST_LISTED]])
+    return Tidied(count=len(proposed), proposed=[PairTold.model_validate(pair) for pair in proposed[:_MOST_LISTED]])
 
 
 def _make_meta_beliefs(caller: Caller) -> Tidied:
     author = Author(actor=caller.actor, reason=META_REASON, now=caller.now)
     done = make_meta_beliefs(workspace=caller.workspace, author=author)
-    made = [belief_answer(belief) for belief in done.made]
+    made = [BeliefTold.model_validate(belief) for belief in done.made]
     return Tidied(count=len(made), groups=done.groups, made=made, unanswered=done.unanswered or None)
 
 
@@ -412,30 +391,12 @@ def find_contradictions(
     )
 
 
-def _duplicate_answer(pair: DuplicatePair) -> PairTold:
-    return PairTold(
-        ids=list(pair.ids),
-        statements=list(pair.statements),
-        similarity=round(pair.similarity, DIGITS),
-        passes_guard=pair.passes_guard,
-    )
-
-
-def _faded_answer(one: DecayedBelief) -> FadedTold:
-    return FadedTold(
-        id=one.id,
-        statement=one.statement,
-        effective_confidence=round(one.effective_confidence, DIGITS),
-        is_prunable=one.is_prunable,
-    )
-
-
 def _contradiction_answer(rival: ContradictionCandidate) -> PairTold:
     return PairTold(
         pair=rival.pk,
         ids=[rival.first_id, rival.second_id],
         statements=[rival.first.statement, rival.second.statement],
-        similarity=round(rival.similarity, DIGITS),
+        similarity=rival.similarity,
         state=rival.state,
         reason=rival.why or None,
     )

@@ -140,7 +140,12 @@ def test_a_curator_keeps_out_of_members_and_caps(ours: Scene, sign_in: SignIn) -
 
 
 def test_an_owner_sets_the_caps(ours: Scene, sign_in: SignIn) -> None:
-    posted = {"name": ours.workspace.name, "confidence_model": "beta", "daily_token_cap": "1000", "beliefs_enabled": "on"}
+    posted = {
+        "name": ours.workspace.name,
+        "confidence_model": "beta",
+        "daily_token_cap": "1000",
+        "beliefs_enabled": "on",
+    }
     sign_in(ours.workspace, Role.OWNER).post(page_of(ours.workspace), posted)
     ours.workspace.refresh_from_db()
     assert ours.workspace.daily_token_cap == 1000

@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
+from memory import VERSION
 from memory.access import Viewer
 from memory.graph.linking import link_memories
 from memory.llm.registry import fingerprint_models
@@ -41,6 +42,7 @@ def test_memories_are_counted_by_status_and_state(reader: Caller) -> None:
     assert status["beliefs"] == {"active": 2, "archived": 1}
     assert (status["pending_episodes"], status["pooled_episodes"], status["dead_letters"]) == (3, 1, 1)
     assert status["held_episodes"] == 2
+    assert status["version"] == VERSION
     assert status["models"]["embeddings"] == "wordllama-l2-supercat-256"
     assert status["models"]["llm"].startswith("offline")
     assert status["models"]["offline"] is True

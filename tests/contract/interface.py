@@ -20,7 +20,7 @@ from beliefsite.celery import app
 from memory.domain.policy import FORMER_NAMES, iter_settings
 from memory.environment import CLIENT_VARIABLES, iter_variables
 from memory.metrics import RowCollector
-from tests.contract.placeholders import with_old_titles
+from tests.contract.placeholders import hide_release, with_old_titles
 from tests.docs.pages import ROOT
 from workers.health import TASK_NAMES
 
@@ -40,6 +40,7 @@ _OF_THIS_PLACE = {"SECRET_KEY", "ENGRAM_DATA_DIR"}
 def describe_schema() -> Any:
     """Return the OpenAPI schema as it is served."""
     schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    schema["info"]["version"] = hide_release(schema["info"]["version"])
     return with_old_titles(schema)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from memory import VERSION
+
 _ID = re.compile(r"\b(ep|bl|cy|tn)_[0-9a-f]{12}\b")
 _NAME = re.compile(r"\b(ep|bl|cy|tn|pair|cursor)#(\d+)(?::(\d+))?")
 _CURSOR = re.compile(r"(?<=[?&]cursor=)[^&]+")
@@ -37,6 +39,8 @@ class Placeholders:
         if isinstance(value, list):
             return [self.hide(item) for item in value]
         if isinstance(value, str):
+            if name == "version":
+                return hide_release(value)
             return _title(value) if name == "title" else self._hide_text(value)
         if isinstance(value, float) and name in _MEASURED:
             return "<measured>"
@@ -81,6 +85,11 @@ class Placeholders:
         short = found[0][: _PREFIX_LENGTH + int(digits)]
         self._shortened[short] = name[0]
         return short
+
+
+def hide_release(version: str) -> str:
+    """Return a name for this release, which changes nothing else that is recorded."""
+    return "<release>" if version == VERSION else version
 
 
 def literal_ids(text: str) -> set[str]:

@@ -73,7 +73,7 @@ def remember(
     return post("/remember", locals(), is_repeatable=idempotency_key is not None, is_slow=True)
 
 
-# --- What comes back
+# --- What comes to mind
 
 
 def recall(
@@ -122,14 +122,17 @@ def context(
     return post("/context", locals(), is_repeatable=True)
 
 
-def read_memory(memory_id: str) -> Call[types.MemoryCard]:
-    """Read an episode or a belief with all that is known of it."""
-    return get(f"/memories/{quote_id(memory_id)}")
-
-
 def read_status() -> Call[types.Status]:
     """Read how the memory stands."""
     return get("/status")
+
+
+# --- What is known
+
+
+def read_memory(memory_id: str) -> Call[types.MemoryCard]:
+    """Read an episode or a belief with all that is known of it."""
+    return get(f"/memories/{quote_id(memory_id)}")
 
 
 def list_episodes(
