@@ -150,6 +150,7 @@ class Status(TypedDict):
     """How a memory stands; a key limited to projects sees its own counts alone."""
 
     version: str
+    beliefs_enabled: bool
     is_believing: bool
     episodes: dict[str, int]
     beliefs: dict[str, int]
