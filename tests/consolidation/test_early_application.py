@@ -13,7 +13,7 @@ from memory.consolidation.jobs import find_cycle_to_apply
 from memory.consolidation.judge import classify_cluster, synthesize_cluster
 from memory.models import Belief, ClusterJob, Cycle, Trigger
 from tests import factories
-from tests.consolidation.test_twins import FIVE, say_two_clusters
+from tests.consolidation.test_near_duplicates import FIVE, say_two_clusters
 from tests.consolidation.world import World
 
 

@@ -1,11 +1,23 @@
+"""B13: the evidence of two beliefs that become one."""
+
+import math
 import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta as reference
 
-from memory.domain.evidence import EvidenceError, EvidenceRow, Verdict, WeighedEvidence, weigh_evidence
+from memory.domain.evidence import (
+    Beta,
+    EvidenceError,
+    EvidenceRow,
+    Verdict,
+    WeighedEvidence,
+    merge_evidence,
+    weigh_evidence,
+)
 from memory.domain.policy_beliefs import ConfidencePolicy
 
 DAY_ONE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -143,3 +155,119 @@ def test_what_is_no_evidence_is_refused(bad: EvidenceRow) -> None:
     """B4: IRRELEVANT verdicts are not evidence."""
     with pytest.raises(EvidenceError, match=bad.episode_id):
         weigh([bad])
+
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SPOKEN = (Verdict.SUPPORTS, Verdict.CONTRADICTS, Verdict.PARTIAL)
+
+
+def a_row(number: int, verdict: Verdict, *, weight: float = 1.0, origin: int | None = None) -> EvidenceRow:
+    return EvidenceRow(
+        episode_id=f"ep_{number:012x}",
+        verdict=verdict,
+        base_weight=weight,
+        origin=f"session {number if origin is None else origin}",
+        occurred_at=START + timedelta(hours=number),
+    )
+
+
+histories = st.lists(
+    st.tuples(st.sampled_from(SPOKEN), st.sampled_from([0.0, 1.0, 5.0]), st.integers(0, 3)), max_size=15
+).map(lambda drawn: [a_row(n, verdict, weight=weight, origin=o) for n, (verdict, weight, o) in enumerate(drawn)])
+
+
+def test_each_episode_counts_once() -> None:
+    """B13: united by episode."""
+    left, right = [a_row(1, Verdict.SUPPORTS), a_row(2, Verdict.SUPPORTS)], [a_row(2, Verdict.SUPPORTS)]
+    assert merge_evidence(left=left, right=right) == left
+
+
+def test_verdicts_that_clash_become_partial() -> None:
+    """B13."""
+    (united,) = merge_evidence(left=[a_row(1, Verdict.SUPPORTS)], right=[a_row(1, Verdict.CONTRADICTS)])
+    assert united.verdict is Verdict.PARTIAL
+
+
+def test_an_echo_clashes_with_nothing() -> None:
+    """B13, B4: an echo is kept for the record and says nothing."""
+    spoken = a_row(1, Verdict.CONTRADICTS)
+    assert merge_evidence(left=[a_row(1, Verdict.SUPPORTS, weight=0.0)], right=[spoken]) == [spoken]
+
+
+def test_a_curators_word_keeps_its_weight() -> None:
+    """B13, B4: 5 against 1 on the same episode is still the curator's row."""
+    (united,) = merge_evidence(left=[a_row(1, Verdict.SUPPORTS)], right=[a_row(1, Verdict.SUPPORTS, weight=5.0)])
+    assert united.base_weight == 5.0
+
+
+@given(histories, st.randoms(use_true_random=False))
+def test_merging_what_was_split_keeps_the_evidence(history: list[EvidenceRow], rng: object) -> None:
+    """B12, B13: merge(split(x)): whichever child each row went to, or both, α and β are as before."""
+    shares = [rng.choice([(True, False), (False, True), (True, True)]) for _ in history]  # type: ignore[attr-defined]
+    children = [[a_row for a_row, share in zip(history, shares, strict=True) if share[side]] for side in (0, 1)]
+    united = merge_evidence(left=children[0], right=children[1])
+    assert united == history
+    policy = ConfidencePolicy()
+    assert weigh_evidence(rows=united, policy=policy) == weigh_evidence(rows=history, policy=policy)
+
+
+@given(histories, histories)
+def test_the_order_of_the_two_does_not_matter(left: list[EvidenceRow], right: list[EvidenceRow]) -> None:
+    """B13."""
+    said = {(a_row.episode_id, a_row.verdict, a_row.base_weight) for a_row in merge_evidence(left=left, right=right)}
+    assert said == {
+        (a_row.episode_id, a_row.verdict, a_row.base_weight) for a_row in merge_evidence(left=right, right=left)
+    }
+
+
+shapes = st.floats(min_value=0.5, max_value=1e5)
+
+
+def test_the_uniform_prior_has_an_exact_interval() -> None:
+    """B4: Beta(1, 1) is uniform."""
+    assert Beta(alpha=1, beta=1).interval() == pytest.approx((0.05, 0.95), abs=1e-14)
+
+
+def test_ten_supports_have_a_closed_form_interval() -> None:
+    """B4: the distribution function of Beta(11, 1) is x¹¹."""
+    assert Beta(alpha=11, beta=1).interval() == pytest.approx((0.05 ** (1 / 11), 0.95 ** (1 / 11)), rel=1e-13)
+
+
+def test_the_mean_is_the_confidence() -> None:
+    assert Beta(alpha=11, beta=4).mean == 11 / 15
+
+
+@pytest.mark.parametrize("shape", [(1e6, 3), (1e6, 1e6), (1, 1e6), (0.5, 0.5), (300.5, 40.25)])
+def test_extreme_shapes_agree_with_the_reference(shape: tuple[float, float]) -> None:
+    expected = reference(*shape).interval(0.9)
+
+    assert Beta(alpha=shape[0], beta=shape[1]).interval() == pytest.approx(expected, rel=1e-8)
+
+
+@given(shapes, shapes, st.floats(min_value=0.001, max_value=0.999))
+def test_quantile_and_distribution_function_are_inverse(alpha: float, beta: float, probability: float) -> None:
+    """A steep curve climbs far between two neighbouring numbers: the quantile is right to the precision of x itself."""
+    belief = Beta(alpha=alpha, beta=beta)
+    x = belief.quantile(probability=probability)
+
+    assert belief.cdf(x=max(x - 2e-15, 0.0)) - 1e-9 <= probability <= belief.cdf(x=min(x + 2e-15, 1.0)) + 1e-9
+
+
+@given(shapes, shapes, st.floats(min_value=0, max_value=1))
+def test_the_distribution_function_agrees_with_the_reference(alpha: float, beta: float, x: float) -> None:
+    assert Beta(alpha=alpha, beta=beta).cdf(x=x) == pytest.approx(reference.cdf(x, alpha, beta), abs=1e-9)
+
+
+@given(shapes, shapes)
+def test_more_support_moves_the_whole_interval_up(alpha: float, beta: float) -> None:
+    """B4: confidence and interval are monotone in the evidence."""
+    before, after = Beta(alpha=alpha, beta=beta), Beta(alpha=alpha + 1, beta=beta)
+
+    assert after.mean > before.mean
+    assert all(new >= old - 1e-12 for new, old in zip(after.interval(), before.interval(), strict=True))
+
+
+@pytest.mark.parametrize("shape", [(0.0, 1.0), (1.0, -1.0), (math.nan, 1.0), (math.inf, 1.0)])
+def test_impossible_shapes_are_refused(shape: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="positive and finite"):
+        Beta(alpha=shape[0], beta=shape[1])

@@ -1,14 +1,20 @@
+"""D5: what is unlike all that is remembered matters more."""
+
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.policy_recall import RecallPolicy
+from memory.domain.policy import Policy
+from memory.domain.policy_recall import AssociativePolicy, RecallPolicy
 from memory.domain.scoring import (
     belief_factors,
     fit_among,
     inverse_document_frequency,
     scale_min_max,
+    score_associations,
     score_beliefs,
     score_episodes,
     score_priors,
@@ -17,6 +23,8 @@ from memory.domain.scoring import (
     text_weight,
     trust_in_words,
 )
+from memory.domain.similarity import measure_surprise, move_importance
+from memory.language.subjects import names_any
 
 POLICY = RecallPolicy()
 shares = st.floats(min_value=0, max_value=1)
@@ -201,3 +209,104 @@ def test_scores_do_not_depend_on_the_order_of_candidates(
     backward = score_episodes(similarity=similarity[::-1], text=text[::-1], weight=0.5, policy=POLICY).score
 
     assert forward == pytest.approx(backward[::-1], abs=1e-9)
+
+
+ASSOCIATIVE = AssociativePolicy()
+PLAIN: dict[str, Any] = {
+    "similarity": [0.0], "importance": [0.0], "unread_days": [1e9], "stability": [0.0], "is_named": [False],
+    "is_insight": [False],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "score"),
+    [
+        ({"similarity": [0.8]}, 0.50 * 0.8),
+        ({"importance": [0.7]}, 0.20 * 0.7),
+        ({"unread_days": [0.0]}, 0.10),
+        ({"stability": [2.0]}, 0.05 * 2 / 5),
+        ({"stability": [200.0]}, 0.05),
+        ({"is_named": [True]}, 0.15),
+        ({"similarity": [-0.5]}, 0.0),
+    ],
+)
+def test_each_part_has_its_weight(given: dict[str, list[float]], score: float) -> None:
+    """R5."""
+    assert score_associations(**{**PLAIN, **given}, policy=ASSOCIATIVE).score == pytest.approx([score])
+
+
+def test_all_parts_together_make_one() -> None:
+    """R5: so that scores are shares, and both kinds of memory compare."""
+    full = {name: [1.0] for name in PLAIN} | {"unread_days": [0.0], "stability": [5.0], "is_insight": [False]}
+    assert score_associations(**full, policy=ASSOCIATIVE).score == pytest.approx([1.0])
+
+
+def test_an_insight_has_half_the_score() -> None:
+    """R5."""
+    given = {**PLAIN, "similarity": [0.8], "is_named": [True], "is_insight": [True]}
+    assert score_associations(**given, policy=ASSOCIATIVE).score == pytest.approx([(0.4 + 0.15) / 2])
+
+
+def test_recency_halves_in_about_thirty_days() -> None:
+    """R6."""
+    scores = score_associations(**{name: values * 2 for name, values in PLAIN.items()} | {"unread_days": [0.0, 30.0]},
+                                policy=ASSOCIATIVE)  # fmt: skip
+    assert scores.recency[1] / scores.recency[0] == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("query", "names", "is_named"),
+    [
+        ("does Mara like tea?", ["mara"], True),
+        ("what about MARA's tea", ["Mara"], True),
+        ("Tamara likes tea", ["Mara"], False),
+        ("who runs the night train", ["Night Train"], True),
+        ("a train at night", ["night train"], False),
+        ("C++ or Rust", ["", "rust"], True),
+        ("what is it", ["it", "The"], False),
+        ("anything", [], False),
+        ("Grüße von Jürgen", ["JÜRGEN"], True),
+    ],
+)
+def test_a_query_names_a_subject_word_for_word(query: str, names: list[str], is_named: bool) -> None:
+    """R6: in any case, and never by a word that every query has."""
+    assert names_any(query=query, names=names) is is_named
+
+
+SURPRISE = Policy().surprise
+
+
+@pytest.mark.parametrize(
+    ("similarities", "moved"),
+    [
+        ([], 0.65),
+        ([0.65], 0.5),
+        ([1.0] * 5, 0.2 + 0.6 * 0.0293),
+        ([0.0] * 5, 0.8 - 0.6 * 0.0015),
+    ],
+    ids=["an empty store", "half a surprise", "known", "wholly new"],
+)
+def test_importance_moves_by_the_surprise(similarities: list[float], moved: float) -> None:
+    """D5: by 0.6·(sigmoid(10·(d − 0.35)) − 0.5); +0.15 where nothing is remembered."""
+    surprise = measure_surprise(similarities=similarities, policy=SURPRISE)
+    assert move_importance(importance=0.5, surprise=surprise, policy=SURPRISE) == pytest.approx(moved, abs=1e-3)
+
+
+def test_only_the_nearest_five_count() -> None:
+    """D5: the mean distance to the 5 nearest."""
+    surprise = measure_surprise(similarities=[0.8] * 5 + [0.0] * 5, policy=SURPRISE)
+    assert surprise.distance == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("nearest", "flagged"), [(0.92, True), (0.919, False)])
+def test_a_near_duplicate_is_flagged(nearest: float, flagged: bool) -> None:
+    """D5: from 0.92 to a neighbour."""
+    surprise = measure_surprise(similarities=[nearest, 0.1], policy=SURPRISE)
+    assert surprise.is_near_duplicate is flagged
+
+
+@pytest.mark.parametrize(("before", "similarity", "after"), [(0.1, 1.0, 0.05), (0.95, 0.0, 1.0)])
+def test_importance_stays_within_its_bounds(before: float, similarity: float, after: float) -> None:
+    """D5: 0.05 to 1."""
+    surprise = measure_surprise(similarities=[similarity] * 5, policy=SURPRISE)
+    assert move_importance(importance=before, surprise=surprise, policy=SURPRISE) == after

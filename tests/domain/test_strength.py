@@ -1,3 +1,5 @@
+"""How a confidence fades when nothing is said any more."""
+
 import math
 from datetime import timedelta
 
@@ -5,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.policy_beliefs import StrengthPolicy
-from memory.domain.scoring import grow_stability, retrieval_strength
+from memory.domain.policy_beliefs import ReflectionPolicy, StrengthPolicy
+from memory.domain.scoring import effective_confidence, grow_stability, retrieval_strength
 
 POLICY = StrengthPolicy()
 spans = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=3650))
@@ -76,3 +78,15 @@ def test_strength_is_bounded_and_falls_with_time(stability: float, one: timedelt
 def test_stability_never_shrinks_nor_passes_its_cap(stability: float, waited: timedelta) -> None:
     """B5: the cap is 365."""
     assert stability <= grow_stability(stability=stability, waited=waited, policy=POLICY) <= 365.0
+
+
+@pytest.mark.parametrize(
+    ("days", "stability", "left"),
+    [(0, 1.0, 0.8), (30, 1.0, 0.4), (90, 1.0, 0.1), (60, 2.0, 0.4), (150, 5.0, 0.4), (150, 300.0, 0.4), (-5, 1.0, 0.8)],
+)
+def test_confidence_halves_every_thirty_days_of_its_stability(days: int, stability: float, left: float) -> None:
+    """R7d: 0.8 · ½^(days/(30·min(S, 5)))."""
+    told = effective_confidence(
+        confidence=0.8, since_evidence=timedelta(days=days), stability=stability, policy=ReflectionPolicy()
+    )
+    assert told == pytest.approx(left)

@@ -1,6 +1,11 @@
-"""What makes two texts one, where they come from, and what counts of them."""
+"""What makes two texts one, where they come from, and what counts of them.
 
+An id tells what kind of thing it names.
+"""
+
+import re
 import unicodedata
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import sha256
 
@@ -8,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.domain.identity import content_hash, holds_words, origin_of
+from memory.domain.identity import IdKind, content_hash, holds_words, id_pattern, is_episode_id, origin_of
 from memory.language.sentences import opening_name, strip_echo
+from memory.models.fields import new_belief_id, new_cycle_id, new_episode_id
 
 texts = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
 words = st.lists(st.text(alphabet="abcdefäöü", min_size=1), min_size=1)
@@ -196,3 +202,21 @@ def test_text_without_markers_is_its_own_matter(text: str) -> None:
 def test_no_text_takes_long(text: str) -> None:
     """B4: recognition is linear, whatever comes in."""
     assert isinstance(strip_echo(text), str)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "kind"), [(new_episode_id, IdKind.EPISODE), (new_belief_id, IdKind.BELIEF), (new_cycle_id, IdKind.CYCLE)]
+)
+def test_an_id_fits_the_pattern_of_its_kind_alone(drawn: Callable[[], str], kind: IdKind) -> None:
+    fitting = [other for other in IdKind if re.fullmatch(id_pattern(other), drawn())]
+    assert (fitting, len(drawn())) == ([kind], 15)
+
+
+def test_a_pattern_takes_several_kinds() -> None:
+    pattern = re.compile(id_pattern(IdKind.EPISODE, IdKind.BELIEF))
+    ids = [new_episode_id(), new_belief_id(), new_cycle_id(), f"x{new_belief_id()}", f"{new_belief_id()}0"]
+    assert [bool(pattern.fullmatch(one)) for one in ids] == [True, True, False, False, False]
+
+
+def test_a_memory_is_an_episode_by_its_id() -> None:
+    assert (is_episode_id(new_episode_id()), is_episode_id(new_belief_id())) == (True, False)

@@ -1,11 +1,20 @@
-"""Polarity guard (B8): what looks alike and is not the same claim."""
+"""Polarity guard (B8): what looks alike and is not the same claim.
+
+B8, B8a: its error rates on our own labelled pairs.
+B8.4: of a text that shares nothing with a belief nobody need be asked; in doubt somebody is.
+"""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.language.analysis import SpokenText
-from memory.language.guard import GuardReason, check_polarity
+from memory.language.guard import GuardReason, check_polarity, share_something
 
 
 def _check(left: str, right: str, *, speakers: tuple[str, str] = ("", "")) -> GuardReason | None:
@@ -121,3 +130,103 @@ def test_times_of_day_are_still_read_and_ports_compared() -> None:
     assert _check("The shop shuts at 12:30 pm", "The shop shuts at 12:30") is None
     assert _check("The shop shuts at 24:00", "The shop shuts at 12:00 pm") is GuardReason.NUMBER
     assert _check("The gate is on 10.0.0.1:80", "The gate is on 10.0.0.1:81") is GuardReason.NUMBER
+
+
+DATA = Path(__file__).parents[1] / "data"
+FILES = ("guard_pairs.jsonl", "guard_pairs_second.jsonl")
+MAX_FALSE_PASSES = 0.02
+MAX_FALSE_REFUSALS = 0.20
+Pair = dict[str, str | bool]
+
+
+def _read_pairs(name: str) -> list[Pair]:
+    return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+
+
+def _passes(pair: Pair) -> bool:
+    left = SpokenText(text=str(pair["left"]), speaker=str(pair.get("speaker_left", "")))
+    right = SpokenText(text=str(pair["right"]), speaker=str(pair.get("speaker_right", "")))
+    return check_polarity(left=left, right=right).passed
+
+
+def _measure(pairs: list[Pair]) -> tuple[float, float]:
+    """Return the shares of false passes and of false refusals."""
+    counts = Counter((bool(pair["passes"]), _passes(pair)) for pair in pairs)
+    should_fail = counts[False, True] + counts[False, False]
+    return counts[False, True] / should_fail, counts[True, False] / (counts.total() - should_fail)
+
+
+@pytest.mark.parametrize("names", [FILES[:1], FILES])
+def test_error_rates_stay_under_their_bars(names: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """B8: at most 2 % false passes and 20 % false refusals."""
+    pairs = [pair for name in names for pair in _read_pairs(name)]
+    false_passes, false_refusals = _measure(pairs)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\nguard, {len(pairs)} pairs: {false_passes:.1%} pass and {false_refusals:.1%} fail falsely\n"
+        )
+    assert len(pairs) >= 200
+    assert false_passes <= MAX_FALSE_PASSES
+    assert false_refusals <= MAX_FALSE_REFUSALS
+
+
+TABS = "Mara prefers tabs over spaces."
+
+
+def shares(text: str, *, belief: str = TABS, subject: str = "Mara", speaker: str = "") -> bool:
+    return share_something(
+        episode=SpokenText(text=text, speaker=speaker, language=""),
+        belief=SpokenText(text=belief, speaker=subject, language=""),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The deploy on Friday took an hour.",
+        "Ben ordered pizza for the whole team.",
+        "The bakery opens at eight on Saturdays.",
+    ],
+)
+def test_what_shares_nothing_is_told(text: str) -> None:
+    assert not shares(text)
+    assert not shares(text, speaker="Ben")
+
+
+@pytest.mark.parametrize(
+    ("text", "belief"),
+    [
+        ("A tab is one keystroke, and that is that.", TABS),
+        ("The team deployed after lunch.", "Ben's deploys go out on Thursday."),
+        ("The meeting took 40 minutes.", "The oven of the bakery needs 40 minutes."),
+        ("The potter's log tells of it.", "The kiln of the pottery is old."),
+        ("The log tells of 6 hours.", "The kiln burns 5 hours."),
+        ("Tove was at the fair.", "The new manager is called Tove."),
+        ("Die Bäckerei öffnet um acht.", "Die Bäckerei von Ben hat sonntags zu."),
+    ],
+)
+def test_a_word_a_number_or_a_name_is_enough(text: str, belief: str) -> None:
+    """B8.4: content words by their stems."""
+    assert shares(text, belief=belief, subject="Ben")
+
+
+def test_the_subject_is_enough() -> None:
+    """B8.4: where it speaks, or is spoken of, also in the genitive."""
+    assert shares("The deploy took an hour.", speaker="Mara")
+    assert shares("The deploy took an hour, thanks to Mara's script.")
+    assert shares("The deploy took an hour, says Klein.", subject="Mara Klein")
+
+
+@pytest.mark.parametrize("subject", ["", "owner", "the user", "User"])
+def test_a_subject_that_is_whoever_speaks_may_be_meant(subject: str) -> None:
+    assert shares("The deploy took an hour.", subject=subject)
+
+
+def test_whoever_says_i_without_a_name_may_be_the_subject() -> None:
+    assert shares("I had lasagne for lunch.")
+    assert not shares("I had lasagne for lunch.", speaker="Ben")
+
+
+@pytest.mark.parametrize("text", ["El despliegue tardó una hora.", "Die Bäckerei öffnet um acht."])
+def test_languages_that_cannot_be_compared_leave_it_open(text: str) -> None:
+    assert shares(text)

@@ -1,9 +1,13 @@
-"""Sentences, first person, and its rewriting to the speaker."""
+"""Sentences, first person, and its rewriting to the speaker.
+
+E2, B10: an id serves as a name, in what words a belief is asked for, if it is made of letters alone.
+"""
 
 import pytest
 
 from memory.language.first_person import is_first_person, to_third_person
 from memory.language.sentences import split_sentences
+from memory.language.third_person import name_of_user
 
 
 @pytest.mark.parametrize(
@@ -106,3 +110,17 @@ def test_unsafe_sentence_is_not_rewritten(sentence: str) -> None:
 )
 def test_german_first_person_becomes_the_speaker_or_nothing(sentence: str, rewritten: str | None) -> None:
     assert to_third_person(sentence, speaker="Jonas", language="de") == rewritten
+
+
+@pytest.mark.parametrize(
+    ("user", "name"), [("mara", "Mara"), ("Mara", "Mara"), ("jürgen", "Jürgen"), ("McKay", "McKay")]
+)
+def test_letters_alone_are_a_name(user: str, name: str) -> None:
+    assert name_of_user(user=user) == name
+
+
+@pytest.mark.parametrize(
+    "user", ["", "u-17", "mara@mill.test", "mara klein", "9f86d0", "user", "Owner", "admin", "mara_k", "test"]
+)
+def test_any_other_id_is_none(user: str) -> None:
+    assert name_of_user(user=user) == ""
