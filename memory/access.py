@@ -151,9 +151,9 @@ def visible_turns(*, viewer: Viewer) -> TurnQuerySet:
 
 
 def existing_beliefs(*, viewer: Viewer) -> BeliefQuerySet:
-    """Return the rows of a viewer's beliefs, to be counted; one limited to projects has a global one with its evidence.
+    """Return the rows of a viewer's beliefs, to be counted.
 
-    All of that must be of its projects.
+    A viewer limited to projects has a global belief only if all of its evidence is of those projects.
     """
     beliefs = Belief.objects.for_workspace(viewer.workspace)
     if viewer.projects is None:

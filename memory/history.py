@@ -50,9 +50,8 @@ def record_change(*, belief: Belief, actor: Actor, reason: str) -> None:
 # Forgotten and invalidated episodes leave the evidence; merged, archived and superseded ones stay (R10).
 _WITHDRAWN_STATUSES = {EpisodeStatus.FORGOTTEN.value, EpisodeStatus.INVALIDATED.value}
 _STATUS_COLUMNS = ("episode_id", "episode__status")
-CurrentAndUndoneRows = Sequence[
-    QuerySet[Any]
-]  # of the table itself and, for a time that is past, of what was undone since
+# Two query sets: the rows that stand, and, for a time that is past, those that were undone since.
+CurrentAndUndoneRows = Sequence[QuerySet[Any]]
 
 
 def beliefs_as_of(*, beliefs: QuerySet[Belief], at: datetime) -> QuerySet[Any]:

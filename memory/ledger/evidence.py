@@ -71,7 +71,7 @@ class EvidenceInput:
     episode_id: str
     verdict: Verdict
     kind: EvidenceKind = EvidenceKind.ORDINARY
-    base_weight: float | None = None  # None: that of its kind; what another belief's row weighed is handed on
+    base_weight: float | None = None  # None: that of its kind; given where evidence is copied from another belief
     basis: Basis = Basis.PERSON
     reason: str = ""
     call_id: int | None = None
@@ -189,7 +189,7 @@ def _row_arrays(rows: Sequence[tuple[str, EvidenceInput]]) -> dict[str, Any]:
 
 
 def _base_weight(item: EvidenceInput) -> float:
-    """Return what a row weighs before its origin's series (B4)."""
+    """Return what a row weighs before repeats of one origin are discounted (B4)."""
     if item.base_weight is not None:
         return item.base_weight
     policy = settings.POLICY.confidence

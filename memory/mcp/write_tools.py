@@ -1,4 +1,4 @@
-"""Tools that change memories: save, forget, feedback, correct, pin, set a status, look at all beliefs and tidy them."""
+"""Tools that change memories: save, forget, feedback, correct, pin, set a status; and those that look at all."""
 
 from collections.abc import Callable
 from enum import StrEnum

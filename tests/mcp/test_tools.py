@@ -26,7 +26,7 @@ BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 def call(name: str, key: str, **arguments: Any) -> Any:
-    """Call a tool with a key; a Refusal is raised."""
+    """Call a tool with a key; `ToolRefused` is raised."""
     return BY_NAME[name].call(key_text=key, arguments=arguments)
 
 
