@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memory.answers.base import Answer, Rounded
-from memory.answers.recall import MemoryAnswer
+from memory.answers.recall import MemoryAnswer, Recollection
 from memory.answers.reflection import Faded
 from memory.answers.status import MemoryCounts, Spending
 
@@ -49,11 +49,8 @@ class Recalled(Answer):
         return "\n".join([*lines, *(f"(without {channel}: the answer may be poorer)" for channel in self.degraded)])
 
 
-class ContextTold(Answer):
+class ContextTold(Recollection):
     """What bears on a task."""
-
-    text: str
-    ids: list[str] = Field(description="Of the memories in the text, in its order.")
 
     def as_text(self) -> str:
         return f"{self.text}\nIDs, in this order: {', '.join(self.ids)}" if self.ids else "Nothing bears on it."
