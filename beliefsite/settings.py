@@ -310,6 +310,7 @@ SPECTACULAR_SETTINGS = {
         "ModeEnum": "memory.api.responses.RECALL_MODES",
         "Tier": "memory.api.responses.TIERS",
         "CycleState": "memory.api.responses.CYCLE_STATES",
+        "Signal": "memory.api.responses.SIGNALS",
         "MemoryType": "memory.api.responses.MEMORY_TYPES",
     },
 }

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access import LIMITED_KEY, grants, missing_permission, resolve_id, visible_episodes
+from memory.answers import forgetting as answers
 from memory.api.requests import (
     MAX_NAME,
     KeyHolder,
@@ -107,58 +108,6 @@ class EraseRequest(StrictSerializer):
         return attrs
 
 
-class BereftSerializer(serializers.Serializer[Any]):
-    """What it meant for beliefs."""
-
-    recomputed = serializers.IntegerField(help_text="Beliefs that it was evidence of.")
-    archived = serializers.IntegerField(help_text="Those among them that have no support any more.")
-    erased = serializers.IntegerField(required=False, help_text="Beliefs that may quote it, where it was erased.")
-
-
-class BeliefIdsSerializer(serializers.Serializer[Any]):
-    """Which beliefs the numbers are about, at most 100 of each kind."""
-
-    recomputed = serializers.ListField(child=serializers.CharField())
-    archived = serializers.ListField(child=serializers.CharField())
-    erased = serializers.ListField(child=serializers.CharField(), required=False)
-
-
-class ForgottenSerializer(serializers.Serializer[Any]):
-    """A memory that is gone."""
-
-    id = serializers.CharField()
-    status = serializers.ChoiceField(["forgotten", "erased"])
-    beliefs = BereftSerializer()
-    belief_ids = BeliefIdsSerializer(required=False, help_text="For a key that may read: those that it may see.")
-    released = serializers.IntegerField(required=False, help_text="Other episodes that are consolidated anew.")
-    merged = serializers.IntegerField(
-        required=False, help_text="Notes that were merged into it: they are forgotten with it."
-    )
-    merged_ids = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="Which, at most 100, for a key that may read."
-    )
-    summaries = serializers.IntegerField(
-        required=False, help_text="Summaries of what it was read from: they are forgotten with it."
-    )
-    summary_ids = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="Which, at most 100, for a key that may read."
-    )
-    turns = serializers.IntegerField(required=False, help_text="Turns that it was read out of, where it was erased.")
-
-
-class ErasureSerializer(serializers.Serializer[Any]):
-    """How much was erased."""
-
-    episodes = serializers.IntegerField()
-    beliefs = serializers.IntegerField()
-    turns = serializers.IntegerField(help_text="Turns of conversations.")
-    calls = serializers.IntegerField(help_text="Calls of models whose replies are gone.")
-    released = serializers.IntegerField(help_text="Other episodes that are consolidated anew.")
-    recomputed = serializers.IntegerField(help_text="Beliefs that stay, and do not stand as before.")
-    archived = serializers.IntegerField(help_text="Those among them that have no support any more.")
-    belief_ids = BeliefIdsSerializer(required=False, help_text="Not where a whole workspace was erased.")
-
-
 class ForgetView(APIView):
     """A memory that goes."""
 
@@ -176,18 +125,18 @@ class ForgetView(APIView):
             "refused when it comes again."
         ),
         parameters=[MEMORY_NAME, ForgetQuery],
-        **documented({200: ForgottenSerializer}, 404, 409, 422, examples=_FORGET_EXAMPLES),
+        **documented({200: answers.Forgotten}, 404, 409, 422, examples=_FORGET_EXAMPLES),
     )
     def delete(self, request: Request, memory_id: str) -> Response:
         asked = read_query(ForgetQuery, request)
         if not asked["erase"]:
             whole = resolve_id(name=memory_id, key=holder_of(request).key)
             if is_turn_id(whole):
-                return Response(_forget_turn(request, whole))
-            return Response(_forget(request, whole, asked["reason"]))
+                return Response(answers.Forgotten.model_validate(_forget_turn(request, whole)))
+            return Response(answers.Forgotten.model_validate(_forget(request, whole, asked["reason"])))
         if not is_whole(memory_id):
             raise serializers.ValidationError({"erase": ["Erasing takes a whole id."]})
-        return Response(_erase(request, memory_id))
+        return Response(answers.Forgotten.model_validate(_erase(request, memory_id)))
 
 
 def _forget(request: Request, memory_id: str, reason: str) -> dict[str, Any]:
@@ -271,7 +220,7 @@ class EraseView(APIView):
             "afterwards. 409 while a cycle is open."
         ),
         request=EraseRequest,
-        **documented({200: ErasureSerializer}, 400, 409, 413, 415, 422, examples=_ERASE_EXAMPLES),
+        **documented({200: answers.Erasure}, 400, 409, 413, 415, 422, examples=_ERASE_EXAMPLES),
     )
     def post(self, request: Request) -> Response:
         asked, holder = read_body(EraseRequest, request), holder_of(request)
@@ -279,6 +228,6 @@ class EraseView(APIView):
         if asked.get("workspace", workspace.name) != workspace.name:
             raise serializers.ValidationError({"workspace": ["This is not the name of the key's workspace."]})
         if "workspace" in asked:
-            return Response(erase_workspace(workspace=workspace, actor=actor).counts)
+            return Response(answers.Erasure.model_validate(erase_workspace(workspace=workspace, actor=actor).counts))
         done = erase_user(workspace=workspace, user=asked["user"], actor=actor, now=timezone.now())
-        return Response(done.counts | _belief_ids(done))
+        return Response(answers.Erasure.model_validate(done.counts | _belief_ids(done)))

@@ -12,15 +12,22 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
+from memory.answers.base import Answer
+from memory.answers.ingest import (
+    AcceptedTurn,
+    BeliefActionAnswer,
+    EpisodesAnswer,
+    RememberAnswer,
+    StoredEpisode,
+    TurnsAnswer,
+)
 from memory.api.memories import EpisodeListView
 from memory.api.requests import holder_of, replace_surrogates
 from memory.api.responses import CONTENT_TYPE, documented, problem, without_secrets
-from memory.domain.identity import IdKind, id_pattern
 from memory.facts.remember import Remembered, remember
 from memory.ingest.buffer import BufferedTurn, buffer_raw_turns
 from memory.ingest.schemas import INGEST, EpisodeLine, IngestContext, Name, Rejected, Slug, Stored, Time, TurnLine
 from memory.ingest.store import store_raw_episodes
-from memory.language.explicit_requests import Signal
 from memory.models import Permission
 
 _EPISODES = "episodes"
@@ -34,37 +41,6 @@ class EpisodeBatch(BaseModel):
 
 class EpisodesBody(RootModel[EpisodeLine | EpisodeBatch]):
     """One episode, or many."""
-
-
-class StoredEpisode(BaseModel):
-    """The episode that stands for a line: a new one, or the one that was there already."""
-
-    id: str = Field(pattern=f"^{id_pattern(IdKind.EPISODE)}$")
-    deduplicated: bool = Field(description="The same words, or the same idempotency key, were sent before.")
-    forgotten: Literal[True] | None = Field(
-        default=None,
-        description="Given where the episode with these words was forgotten: nothing was stored, and nothing of it is "
-        "recalled.",
-    )
-
-
-class LineError(BaseModel):
-    """Why a line was not stored."""
-
-    index: int
-    status: Literal[403, 409, 413, 422]
-    detail: str
-    errors: dict[str, list[str]] | None = None
-
-
-class RejectedEpisode(BaseModel):
-    error: LineError
-
-
-class EpisodesAnswer(BaseModel):
-    """One answer for each line, in their order."""
-
-    episodes: list[StoredEpisode | RejectedEpisode]
 
 
 _EPISODE_EXAMPLES = [
@@ -122,14 +98,16 @@ class EpisodesView(EpisodeListView):
             body=request.data,
             name=_EPISODES,
             take=lambda lines: store_raw_episodes(raw_lines=lines, arrival=arrival),
-            as_json=_stored_as_json,
+            as_answer=_stored_answer,
+            whole=EpisodesAnswer,
             status=201,
         )
 
 
-def _stored_as_json(outcome: Stored) -> dict[str, Any]:
-    stored: dict[str, Any] = {"id": outcome.id, "deduplicated": outcome.is_duplicate}
-    return stored | ({"forgotten": True} if outcome.is_forgotten else {})
+def _stored_answer(outcome: Stored) -> StoredEpisode:
+    return StoredEpisode(
+        id=outcome.id, deduplicated=outcome.is_duplicate, forgotten=True if outcome.is_forgotten else None
+    )
 
 
 class TurnBatch(BaseModel):
@@ -140,27 +118,6 @@ class TurnBatch(BaseModel):
 
 class TurnsBody(RootModel[TurnLine | TurnBatch]):
     """One turn, or many."""
-
-
-class AcceptedTurn(BaseModel):
-    """How strongly a turn asks to be remembered, and how its conversation stands."""
-
-    signal: Signal
-    buffered: int = Field(ge=0, description="Turns of the conversation that wait to be read, after this one.")
-    extraction: Literal["queued", "none"] = Field(description="queued: what waits is to be read now.")
-    deduplicated: Literal[True] | None = Field(
-        default=None, description="Given where the conversation had a turn of this turn_id: nothing was added."
-    )
-
-
-class RejectedTurn(BaseModel):
-    error: LineError
-
-
-class TurnsAnswer(BaseModel):
-    """One answer for each turn, in their order."""
-
-    turns: list[AcceptedTurn | RejectedTurn]
 
 
 _TURN_EXAMPLES = [
@@ -225,21 +182,19 @@ class TurnsView(APIView):
             body=request.data,
             name="turns",
             take=lambda lines: buffer_raw_turns(raw_lines=lines, arrival=arrival),
-            as_json=_accepted_as_json,
+            as_answer=_accepted_answer,
+            whole=TurnsAnswer,
             status=202,
         )
 
 
-def _accepted_as_json(accepted: BufferedTurn) -> dict[str, Any]:
-    answer: dict[str, Any] = {
-        "signal": accepted.signal,
-        "buffered": accepted.buffered,
-        "extraction": "queued" if accepted.is_queued else "none",
-    }
-    return answer | ({"deduplicated": True} if accepted.is_duplicate else {})
-
-
-_BeliefActions = Literal["created", "reinforced", "weakened", "superseded"]
+def _accepted_answer(accepted: BufferedTurn) -> AcceptedTurn:
+    return AcceptedTurn(
+        signal=accepted.signal,
+        buffered=accepted.buffered,
+        extraction="queued" if accepted.is_queued else "none",
+        deduplicated=True if accepted.is_duplicate else None,
+    )
 
 
 class RememberRequest(BaseModel):
@@ -256,28 +211,6 @@ class RememberRequest(BaseModel):
     source: Literal["human", "ai", "interaction", "ingest"] | None = None
     occurred_at: Time | None = Field(default=None, description="When it was said, with an offset; now if left out.")
     idempotency_key: str | None = Field(default=None, min_length=1, max_length=200)
-
-
-class BeliefActionAnswer(BaseModel):
-    """What the text did to one belief."""
-
-    id: str = Field(pattern=f"^{id_pattern(IdKind.BELIEF)}$")
-    action: _BeliefActions
-
-
-class RememberAnswer(BaseModel):
-    """The episode that stands for the text, and what it did to beliefs by now."""
-
-    episode_id: str = Field(pattern=f"^{id_pattern(IdKind.EPISODE)}$")
-    state: Literal["done", "queued"] = Field(description="queued: beliefs follow as soon as a model answers.")
-    reason: str | None = Field(
-        default=None, description="Given where something stands in the beliefs' way: a model that is too slow, say."
-    )
-    beliefs: list[BeliefActionAnswer]
-    deduplicated: bool = Field(description="The same words, or the same idempotency key, were sent before.")
-    forgotten: Literal[True] | None = Field(
-        default=None, description="Given where these words were forgotten: nothing was stored, and nothing follows."
-    )
 
 
 _REMEMBER_EXAMPLES = [
@@ -324,8 +257,8 @@ class RememberView(APIView):
         arrival = IngestContext.of_key(key=holder_of(request).key, now=timezone.now())
         outcome = remember(line=_refuse_unknown_fields(request.data), arrival=arrival)
         if isinstance(outcome, Rejected):
-            return _rejected_answer(outcome)
-        return Response(_remembered_as_json(outcome), status=201)
+            return _problem_answer(status=outcome.status, detail=outcome.detail, **_errors_member(outcome))
+        return Response(_remembered_answer(outcome), status=201)
 
 
 def _refuse_unknown_fields(body: object) -> dict[str, object]:
@@ -337,22 +270,15 @@ def _refuse_unknown_fields(body: object) -> dict[str, object]:
     return dict(body)
 
 
-def _remembered_as_json(remembered: Remembered) -> dict[str, Any]:
-    """Return the answer as it is sent."""
-    answer: dict[str, Any] = {
-        "episode_id": remembered.episode_id,
-        "state": remembered.state,
-        "beliefs": [{"id": one.id, "action": one.action} for one in remembered.beliefs],
-        "deduplicated": remembered.is_duplicate,
-    }
-    why = {"reason": remembered.reason} if remembered.reason else {}
-    return answer | why | ({"forgotten": True} if remembered.is_forgotten else {})
-
-
-def _rejected_answer(rejected: Rejected) -> Response:
-    members = {"errors": rejected.errors} if rejected.errors else {}
-    body = without_secrets(problem(status=rejected.status, detail=rejected.detail, **members))
-    return Response(body, status=rejected.status, content_type=CONTENT_TYPE)
+def _remembered_answer(remembered: Remembered) -> RememberAnswer:
+    return RememberAnswer(
+        episode_id=remembered.episode_id,
+        state=remembered.state,
+        reason=remembered.reason or None,
+        beliefs=[BeliefActionAnswer.model_validate(one) for one in remembered.beliefs],
+        deduplicated=remembered.is_duplicate,
+        forgotten=True if remembered.is_forgotten else None,
+    )
 
 
 def answer_lines(
@@ -360,7 +286,8 @@ def answer_lines(
     body: object,
     name: str,
     take: Callable[[Sequence[object]], Sequence[Any]],
-    as_json: Callable[[Any], dict[str, Any]],
+    as_answer: Callable[[Any], Answer],
+    whole: type[EpisodesAnswer | TurnsAnswer],
     status: int,
 ) -> Response:
     """Take one line, or those under the name of a batch, and answer with this status; a single bad one is a problem."""
@@ -368,8 +295,13 @@ def answer_lines(
         outcome = take([body])[0]
         if isinstance(outcome, Rejected):
             return _problem_answer(status=outcome.status, detail=outcome.detail, **_errors_member(outcome))
-        return Response({name: [as_json(outcome)]}, status=status)
-    return _refuse_batch(body, name) or _answer_many(take(body[name]), name, as_json, status)
+        return Response(whole.model_validate({name: [as_answer(outcome)]}), status=status)
+    if refusal := _refuse_batch(body, name):
+        return refusal
+    outcomes = take(body[name])
+    answers = [_line_answer(index, outcome, as_answer) for index, outcome in enumerate(outcomes)]
+    told = whole.model_validate({name: answers})
+    return _refuse_all(outcomes, name, told) or Response(told, status=status)
 
 
 def _refuse_batch(body: dict[str, Any], name: str) -> Response | None:
@@ -384,21 +316,21 @@ def _refuse_batch(body: dict[str, Any], name: str) -> Response | None:
     return _problem_answer(status=422, detail="The batch is not valid.", errors=errors) if errors else None
 
 
-def _answer_many(outcomes: Sequence[Any], name: str, as_json: Callable[[Any], dict[str, Any]], status: int) -> Response:
-    """Answer each line; a batch of which nothing was stored is a problem, of its lines' common status if any."""
-    answers = [_line_answer(index, outcome, as_json) for index, outcome in enumerate(outcomes)]
+def _refuse_all(outcomes: Sequence[Any], name: str, told: Answer) -> Response | None:
+    """Answer a batch of which nothing was stored with a problem, of its lines' common status if any."""
     statuses = {outcome.status for outcome in outcomes if isinstance(outcome, Rejected)}
     if not outcomes or any(not isinstance(outcome, Rejected) for outcome in outcomes):
-        return Response({name: answers}, status=status)
+        return None
     common = statuses.pop() if len(statuses) == 1 else 422
-    return _problem_answer(status=common, detail=f"None of the {name} was stored.", **{name: answers})
+    members = told.model_dump(mode="json", exclude_defaults=True)
+    return _problem_answer(status=common, detail=f"None of the {name} was stored.", **members)
 
 
-def _line_answer(index: int, outcome: Any, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+def _line_answer(index: int, outcome: Any, as_answer: Callable[[Any], Answer]) -> Answer | dict[str, Any]:
     if isinstance(outcome, Rejected):
         told = without_secrets({"detail": outcome.detail, **_errors_member(outcome)})
         return {"error": {"index": index, "status": outcome.status, **told}}
-    return as_json(outcome)
+    return as_answer(outcome)
 
 
 def _errors_member(outcome: Rejected) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access import Viewer, find_project, resolve_id, visible_beliefs, visible_episodes
+from memory.answers import memories as answers
 from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardPartsSerializer
 from memory.api.forgetting import ForgetView
 from memory.api.requests import (
@@ -345,20 +346,6 @@ class FeedbackRequest(StrictSerializer):
     value = serializers.ChoiceField(choices_of(Feedback))
 
 
-class FeedbackSerializer(serializers.Serializer[Any]):
-    """How a memory's feedback stands. Nothing else is told: whoever may write need not be allowed to read."""
-
-    id = serializers.CharField()
-    feedback = RoundedField(min_value=-1, max_value=1, help_text="From -1, wrong, to 1, useful.")
-
-
-class ResolvedSerializer(serializers.Serializer[Any]):
-    """A commitment that was done with."""
-
-    id = serializers.CharField()
-    resolved_at = serializers.DateTimeField(help_text="When it was resolved first.")
-
-
 class FeedbackView(APIView):
     """A word on the use of a memory."""
 
@@ -370,7 +357,7 @@ class FeedbackView(APIView):
         description="It moves 0.3 of the way to 1 or to -1. No confidence moves by it: evidence alone does that.",
         request=FeedbackRequest,
         **documented(
-            {200: FeedbackSerializer}, 400, 404, 413, 415, 422,
+            {200: answers.Feedback}, 400, 404, 413, 415, 422,
             examples=[
                 OpenApiExample("a useful memory", value={"value": "useful"}, request_only=True),
                 OpenApiExample(
@@ -384,7 +371,7 @@ class FeedbackView(APIView):
         asked = read_body(FeedbackRequest, request)
         memory = _visible_memory(request, memory_id)
         feedback = give_feedback(memory=memory, value=Feedback(asked["value"]))
-        return Response(FeedbackSerializer({"id": memory.pk, "feedback": feedback}).data)
+        return Response(answers.Feedback(id=memory.pk, feedback=feedback))
 
 
 class ResolveView(APIView):
@@ -397,7 +384,7 @@ class ResolveView(APIView):
         summary="Say that a commitment was done with",
         request=EmptyRequest,
         **documented(
-            {200: ResolvedSerializer}, 400, 404, 409, 413, 415, 422,
+            {200: answers.Resolved}, 400, 404, 409, 413, 415, 422,
             examples=[
                 OpenApiExample(
                     "a kept promise",
@@ -412,7 +399,7 @@ class ResolveView(APIView):
         read_body(EmptyRequest, request)
         memory = _visible_memory(request, memory_id)
         resolved_at = resolve_commitment(memory=memory, now=timezone.now())
-        return Response(ResolvedSerializer({"id": memory.pk, "resolved_at": resolved_at}).data)
+        return Response(answers.Resolved(id=memory.pk, resolved_at=resolved_at))
 
 
 def _visible_memory(request: Request, memory_id: str) -> Episode | Belief:

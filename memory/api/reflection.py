@@ -1,7 +1,6 @@
 """All beliefs of a workspace: duplicates, faded ones, meta beliefs, subjects (R7, R13); contradictions (R11)."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from memory.answers.reflection import Duplicate, Faded, Proposed, Pruned, Reflection, Subjects
 from memory.api.beliefs import BeliefSerializer
 from memory.api.requests import EmptyRequest, StrictSerializer, holder_of, read_body, read_query
 from memory.api.responses import RoundedField, documented
@@ -26,7 +26,7 @@ from memory.facts.contradictions import (
     reopen_contradiction_candidates,
 )
 from memory.facts.meta_beliefs import META_REASON, make_meta_beliefs
-from memory.facts.reflection import DuplicatePair, backfill_subjects, list_prunable, propose_merges, prune, reflect
+from memory.facts.reflection import backfill_subjects, list_prunable, propose_merges, prune, reflect
 from memory.ledger.transactions import Author
 from memory.models import ContradictionCandidate, ContradictionState, Permission, Workspace
 
@@ -72,54 +72,10 @@ class ReflectionQuery(StrictSerializer):
     )
 
 
-class DuplicateSerializer(serializers.Serializer[Any]):
-    """Two beliefs that may say the same."""
-
-    ids = serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2)
-    statements = serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2)
-    similarity = RoundedField(help_text="On the reference scale, 0 to 1.")
-    passes_guard = serializers.BooleanField(
-        help_text="Whether they may be merged: a rule (a negation, another order, other numbers or names) tells them "
-        "apart otherwise, and they may contradict each other."
-    )
-
-
-class FadedSerializer(serializers.Serializer[Any]):
-    """A belief of which nothing was said for long."""
-
-    id = serializers.CharField()
-    statement = serializers.CharField()
-    effective_confidence = RoundedField(help_text="What time has left of its confidence.")
-    is_prunable = serializers.BooleanField(help_text="Whether `POST /reflection/prune` would take it.")
-
-
-class ReflectionSerializer(serializers.Serializer[Any]):
-    """What a look at all active beliefs found."""
-
-    beliefs = serializers.IntegerField(help_text="Active ones, all of which were looked at.")
-    duplicate_count = serializers.IntegerField()
-    duplicates = DuplicateSerializer(many=True, help_text="The most similar first.")
-    faded_count = serializers.IntegerField()
-    faded = FadedSerializer(many=True, help_text="Those of which least is left first.")
-
-
 class PruneRequest(StrictSerializer):
     """Whether it is meant."""
 
     dry_run = serializers.BooleanField(default=False, help_text="Name what would be pruned, and change nothing.")
-
-
-class PrunedSerializer(serializers.Serializer[Any]):
-    """Beliefs that faded."""
-
-    pruned = FadedSerializer(many=True)
-    dry_run = serializers.BooleanField()
-
-
-class ProposedSerializer(serializers.Serializer[Any]):
-    """Pairs that the next cycle's merge gate looks at."""
-
-    proposed = DuplicateSerializer(many=True)
 
 
 class MetaRoundSerializer(serializers.Serializer[Any]):
@@ -128,12 +84,6 @@ class MetaRoundSerializer(serializers.Serializer[Any]):
     groups = serializers.IntegerField(help_text="Groups that no belief is about yet, of which a model was asked.")
     made = BeliefSerializer(many=True, help_text="What says no more than a source, or what is known, is not made.")
     unanswered = serializers.CharField(allow_blank=True, help_text="Why not every group had its turn; else empty.")
-
-
-class SubjectsSerializer(serializers.Serializer[Any]):
-    """Subjects that were filled in."""
-
-    subjects = serializers.DictField(child=serializers.CharField(), help_text="By belief.")
 
 
 class ReflectionView(APIView):
@@ -147,12 +97,12 @@ class ReflectionView(APIView):
         summary="Look at all beliefs: which may say the same, and which have faded",
         description="Nothing changes by it. All active beliefs are compared with each other: no call for every prompt.",
         parameters=[ReflectionQuery],
-        **documented({200: ReflectionSerializer}, 409, 422, examples=_ok_example(_REFLECTION_EXAMPLE)),
+        **documented({200: Reflection}, 409, 422, examples=_ok_example(_REFLECTION_EXAMPLE)),
     )
     def get(self, request: Request) -> Response:
         most = read_query(ReflectionQuery, request)["limit"]
         found = reflect(workspace=holder_of(request).workspace, now=timezone.now(), most=most)
-        return Response(ReflectionSerializer(found).data)
+        return Response(Reflection.model_validate(found))
 
 
 class PruneView(APIView):
@@ -166,7 +116,7 @@ class PruneView(APIView):
         summary="Prune beliefs of whose confidence less than 0.05 is left",
         description="Never a pinned, published or well evidenced one. A curator can restore what was pruned.",
         request=PruneRequest,
-        **documented({200: PrunedSerializer}, 400, 413, 415, 422),
+        **documented({200: Pruned}, 400, 413, 415, 422),
     )
     def post(self, request: Request) -> Response:
         is_rehearsal, holder = read_body(PruneRequest, request)["dry_run"], holder_of(request)
@@ -174,7 +124,7 @@ class PruneView(APIView):
             pruned = list_prunable(workspace=holder.workspace, now=timezone.now())
         else:
             pruned = prune(workspace=holder.workspace, actor=holder.actor, now=timezone.now())
-        return Response(PrunedSerializer({"pruned": pruned, "dry_run": is_rehearsal}).data)
+        return Response(Pruned(pruned=[Faded.model_validate(one) for one in pruned], dry_run=is_rehearsal))
 
 
 class MergesView(APIView):
@@ -189,13 +139,13 @@ class MergesView(APIView):
         description="Its gate decides, and a model; nothing is merged here. `POST /beliefs/merge` merges two at once.",
         request=EmptyRequest,
         **documented(
-            {200: ProposedSerializer}, 400, 409, 413, 415, 422, examples=_ok_example({"proposed": [_DUPLICATE_EXAMPLE]})
+            {200: Proposed}, 400, 409, 413, 415, 422, examples=_ok_example({"proposed": [_DUPLICATE_EXAMPLE]})
         ),
     )
     def post(self, request: Request) -> Response:
         read_body(EmptyRequest, request)
-        proposed: list[DuplicatePair] = propose_merges(workspace=holder_of(request).workspace, now=timezone.now())
-        return Response({"proposed": DuplicateSerializer([asdict(pair) for pair in proposed], many=True).data})
+        proposed = propose_merges(workspace=holder_of(request).workspace, now=timezone.now())
+        return Response(Proposed(proposed=[Duplicate.model_validate(pair) for pair in proposed]))
 
 
 class MetaBeliefsView(APIView):
@@ -234,7 +184,7 @@ class SubjectsView(APIView):
         description="By rules; done again it finds nothing to do.",
         request=EmptyRequest,
         **documented(
-            {200: SubjectsSerializer},
+            {200: Subjects},
             400,
             413,
             415,
@@ -246,7 +196,7 @@ class SubjectsView(APIView):
         read_body(EmptyRequest, request)
         holder = holder_of(request)
         found = backfill_subjects(workspace=holder.workspace, actor=holder.actor, now=timezone.now())
-        return Response({"subjects": found})
+        return Response(Subjects(subjects=found))
 
 
 # What a curator may say of a pair.

@@ -29,6 +29,7 @@ from memory.domain.graph import EdgeKind
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus
 from memory.domain.taxonomy import Category, Kind, Knowledge, RecallMode, Role, Tier
 from memory.language.clauses import Mode
+from memory.language.explicit_requests import Signal
 from memory.models import FactType
 from memory.models.fields import OUTAGE_MESSAGE, OUTAGE_RETRY_SECONDS, choices_of, is_outage
 from memory.recall.query import MemoryType, RecallProfile
@@ -176,6 +177,7 @@ EDGE_KINDS = choices_of(EdgeKind)
 ROLES = choices_of(Role)
 CLAIM_MODES = choices_of(Mode)
 TIERS = choices_of(Tier)
+SIGNALS = choices_of(Signal)
 
 MEMORY_NAME = OpenApiParameter(
     "memory_id",
@@ -236,7 +238,7 @@ class AnswerSchema(GenerateJsonSchema):
     def literal_schema(self, schema: core_schema.LiteralSchema) -> dict[str, Any]:
         """Describe a set of one as a set, too."""
         described = super().literal_schema(schema)
-        if "const" in described:
+        if isinstance(described.get("const"), str):
             described["enum"] = [described.pop("const")]
         return described
 

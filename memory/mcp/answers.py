@@ -6,7 +6,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memory.answers.base import Answer, Rounded
-from memory.answers.recall import MemoryAnswer
+from memory.answers.recall import MemoryAnswer, Recollection
+from memory.answers.reflection import Faded
 from memory.answers.status import MemoryCounts, Spending
 
 
@@ -36,13 +37,6 @@ class Forgotten(Answer):
     summaries: int = Field(default=0, description="Summaries that told of it and are forgotten, too.")
 
 
-class FeedbackTold(Answer):
-    """How a memory's feedback stands."""
-
-    id: str
-    feedback: Rounded = Field(description="From -1, wrong, to 1, useful.")
-
-
 class Recalled(Answer):
     """What comes to mind, best first."""
 
@@ -55,11 +49,8 @@ class Recalled(Answer):
         return "\n".join([*lines, *(f"(without {channel}: the answer may be poorer)" for channel in self.degraded)])
 
 
-class ContextTold(Answer):
+class ContextTold(Recollection):
     """What bears on a task."""
-
-    text: str
-    ids: list[str] = Field(description="Of the memories in the text, in its order.")
 
     def as_text(self) -> str:
         return f"{self.text}\nIDs, in this order: {', '.join(self.ids)}" if self.ids else "Nothing bears on it."
@@ -210,15 +201,6 @@ class PairTold(Answer):
     reason: str | None = None
 
 
-class FadedTold(Answer):
-    """A belief of which nothing was said for long."""
-
-    id: str
-    statement: str
-    effective_confidence: Rounded = Field(description="What time has left of its confidence.")
-    is_prunable: bool
-
-
 class Reflected(Answer):
     """What a look at all active beliefs found; of many, the first."""
 
@@ -226,7 +208,7 @@ class Reflected(Answer):
     duplicate_count: int
     duplicates: list[PairTold]
     faded_count: int
-    faded: list[FadedTold]
+    faded: list[Faded]
 
 
 class Tidied(Answer):
@@ -234,7 +216,7 @@ class Tidied(Answer):
 
     count: int = Field(description="How many there are, told or not.")
     dry_run: bool = Field(default=False, description="Nothing was changed.")
-    pruned: list[FadedTold] | None = Field(default=None, description="Beliefs that are recalled no more.")
+    pruned: list[Faded] | None = Field(default=None, description="Beliefs that are recalled no more.")
     proposed: list[PairTold] | None = Field(
         default=None, description="Pairs that the next cycle's merge gate looks at."
     )

@@ -141,7 +141,7 @@ def context(
     named = caller.project(project)
     scope = RecallScope(viewer=caller.viewer, project_id=named.pk if named else None, user=user or "")
     given = gather_context(scope=scope, query=query, session=session or "", max_tokens=max_tokens, now=caller.now)
-    return ContextTold(text=given.text, ids=list(given.ids))
+    return ContextTold.model_validate(given)
 
 
 @tool("memory_expand", title="Show one memory in full", permission=Permission.READ, effect=Effect.READ)

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from django.conf import settings
 from pydantic import Field
 
+from memory.answers.memories import Feedback as FeedbackAnswer
+from memory.answers.reflection import Faded
 from memory.consolidation.curation import BeliefText
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.identity import is_episode_id, is_turn_id
@@ -38,8 +40,6 @@ from memory.ledger.transactions import Author, NotFound
 from memory.mcp.answers import (
     BeliefTold,
     Corrected,
-    FadedTold,
-    FeedbackTold,
     Forgotten,
     PairTold,
     Reflected,
@@ -168,13 +168,13 @@ def forget(
 
 
 @tool("memory_feedback", title="Say whether a memory was of use", permission=Permission.WRITE, effect=Effect.CHANGE)
-def feedback(caller: Caller, *, id: MemoryId, value: Feedback) -> FeedbackTold:
+def feedback(caller: Caller, *, id: MemoryId, value: Feedback) -> FeedbackAnswer:
     """Say of a recalled memory that it was `useful` for what you did, or `wrong` for it. That is noted on the memory,
     for people to see; no confidence moves by it. Use it once you know, once for a memory and task. Where a person
     says what is right instead, use memory_correct.
     """
     memory = caller.memory(id)
-    return FeedbackTold(id=id, feedback=give_feedback(memory=memory, value=value))
+    return FeedbackAnswer(id=id, feedback=give_feedback(memory=memory, value=value))
 
 
 class NewStatus(StrEnum):
@@ -313,7 +313,7 @@ def _prune(caller: Caller, is_rehearsal: bool) -> Tidied:
     else:
         pruned = prune(workspace=caller.workspace, actor=caller.actor, now=caller.now)
     return Tidied(
-        count=len(pruned), dry_run=is_rehearsal, pruned=[FadedTold.model_validate(one) for one in pruned[:_MOST_LISTED]]
+        count=len(pruned), dry_run=is_rehearsal, pruned=[Faded.model_validate(one) for one in pruned[:_MOST_LISTED]]
     )
 
 

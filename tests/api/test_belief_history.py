@@ -110,7 +110,7 @@ def test_pages_of_then_follow_one_another(workspace: Workspace, reader: Caller) 
     assert seen == sorted(made, reverse=True)
 
 
-@pytest.mark.parametrize("moment", ["yesterday", "2026-03-01T12:00:00", "2026-03-01", ""])
+@pytest.mark.parametrize("moment", ["2026-03-01T12:00:00", "2026-03-01", ""])
 def test_a_moment_needs_its_offset(belief: Belief, reader: Caller, moment: str) -> None:
     for path in ("/beliefs", f"/beliefs/{belief.pk}"):
         response = reader.get(path, as_of=moment)

@@ -47,7 +47,6 @@ def test_a_budget_is_kept(workspace: Workspace, reader: Caller) -> None:
         remembered(f"Mara drinks tea number {number} every morning, and she likes it.", workspace=workspace)
     text = reader.post("/context", {"query": "Mara drinks tea", "max_tokens": 100}).json()["text"]
     assert 200 < len(text) <= 400
-    assert is_problem(reader.post("/context", {"query": "tea", "max_tokens": 0}), 422)
 
 
 def test_nothing_near_is_an_empty_text(workspace: Workspace, reader: Caller) -> None:

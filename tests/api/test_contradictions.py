@@ -106,14 +106,7 @@ def test_what_names_no_pair_is_not_there(world: World, three: list[Belief], cura
     assert not ContradictionCandidate.objects.filter(state="dismissed").exists()
 
 
-@pytest.mark.parametrize("body", [{"limit": 0}, {"check": "perhaps"}, {"all": True}])
-def test_a_bad_body_looks_for_nothing(three: list[Belief], curator: Caller, body: dict[str, object]) -> None:
-    assert is_problem(curator.post("/contradictions", body), 422)
-    assert not ContradictionCandidate.objects.exists()
-
-
 def test_a_body_that_says_something_dismisses_nothing(three: list[Belief], curator: Caller) -> None:
     pair = curator.post("/contradictions").json()["pairs"][0]["id"]
     assert is_problem(curator.post(f"/contradictions/{pair}/dismiss", {"reason": "so"}), 422)
-    assert is_problem(curator.get("/contradictions", state="settled"), 422)
     assert not ContradictionCandidate.objects.filter(state="dismissed").exists()

@@ -47,10 +47,9 @@ def test_what_a_status_does_not_allow_is_a_conflict(workspace: Workspace, curato
     assert not Transition.objects.exists()
 
 
-@pytest.mark.parametrize("body", [{}, {"reason": ""}, {"reason": "x" * 201}, {"reason": "x", "colour": "red"}])
-def test_a_reason_is_needed(workspace: Workspace, curator: Caller, body: dict[str, str]) -> None:
+def test_a_reason_is_needed(workspace: Workspace, curator: Caller) -> None:
     belief = factories.belief(workspace=workspace)
-    assert is_problem(curator.post(f"/beliefs/{belief.pk}/archive", body), 422)
+    assert is_problem(curator.post(f"/beliefs/{belief.pk}/archive", {"reason": ""}), 422)
     belief.refresh_from_db()
     assert belief.status == "active"
 

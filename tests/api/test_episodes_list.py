@@ -56,21 +56,6 @@ def test_filters_keep_what_they_name(reader: Caller, query: dict[str, Any], foun
     assert set(texts(reader.get("/episodes", **query))) == found
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ({"state": "done"}, "state"),
-        ({"category": "hearsay"}, "category"),
-        ({"min_confidence": 1}, "min_confidence"),
-        ({"as_of": "yesterday"}, "as_of"),
-    ],
-)
-def test_bad_parameters_are_named(reader: Caller, query: dict[str, Any], field: str) -> None:
-    response = reader.get("/episodes", **query)
-    assert is_problem(response, 422)
-    assert list(response.json()["errors"]) == [field]
-
-
 @pytest.mark.usefixtures("episodes")
 def test_pages_end(reader: Caller) -> None:
     page = reader.get("/episodes", limit=3).json()

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client, RequestFactory
 
 from memory.api import responses
-from memory.models import Cycle, Workspace
+from memory.models import Workspace
 from tests import factories
 from tests.api.caller import Caller, caller, is_problem
 
@@ -129,26 +129,6 @@ def test_failures_outside_views_are_problems_for_the_api_alone(rf: RequestFactor
         responses.bad_request(rf.get(path), Exception("foreign host")),
     ):
         assert (response.headers["Content-Type"] == "application/problem+json") is is_ours
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "field"),
-    [
-        ("/recall", {"query": 5}, "query"),
-        ("/recall", {"query": "tea", "user": 0}, "user"),
-        ("/recall", {"query": "tea", "limit": "5"}, "limit"),
-        ("/recall", {"query": "tea", "types": [1]}, "types"),
-        ("/recall", {"query": "tea", "categories": [1]}, "categories"),
-        ("/consolidations", {"dry_run": 0}, "dry_run"),
-        ("/consolidations", {"dry_run": "no"}, "dry_run"),
-    ],
-)
-def test_a_value_of_another_type_is_a_422(workspace: Workspace, path: str, body: dict[str, object], field: str) -> None:
-    """E6 (21): nothing is made of it, and nothing begun."""
-    response = caller(workspace=workspace).post(path, body)
-    assert is_problem(response, 422)
-    assert field in response.json()["errors"]
-    assert not Cycle.objects.exists()
 
 
 @pytest.mark.parametrize(

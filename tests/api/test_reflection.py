@@ -63,11 +63,6 @@ def test_a_long_reflection_tells_how_much_it_leaves_out(world: World, curator: C
     assert (told["duplicate_count"], len(told["duplicates"])) == (3, 1)
 
 
-@pytest.mark.parametrize("limit", ["0", "1001", "all"])
-def test_a_limit_is_a_number_of_a_thousand_at_most(curator: Caller, limit: str) -> None:
-    assert is_problem(curator.get("/reflection", limit=limit), 422)
-
-
 def test_what_has_faded_is_pruned_when_it_is_meant(world: World, curator: Caller) -> None:
     """R7d, R10: the history names the key."""
     old = said_last(world.hold(TABS, about="tabs"), days_ago=400)

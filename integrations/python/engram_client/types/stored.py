@@ -52,7 +52,7 @@ class LineError(TypedDict):
     index: int
     status: "LineErrorStatusEnum"
     detail: str
-    errors: NotRequired[dict[str, list[str]] | None]
+    errors: NotRequired[dict[str, list[str]]]
 
 
 class RejectedEpisode(TypedDict):
@@ -64,7 +64,7 @@ class StoredEpisode(TypedDict):
 
     id: str
     deduplicated: bool
-    forgotten: NotRequired[bool | None]
+    forgotten: NotRequired[bool]
 
 
 class EpisodesAnswer(TypedDict):
@@ -85,10 +85,10 @@ class RememberAnswer(TypedDict):
 
     episode_id: str
     state: "RememberAnswerStateEnum"
-    reason: NotRequired[str | None]
+    reason: NotRequired[str]
     beliefs: list["BeliefActionAnswer"]
     deduplicated: bool
-    forgotten: NotRequired[bool | None]
+    forgotten: NotRequired[bool]
 
 
 class TurnLine(TypedDict):
@@ -110,7 +110,7 @@ class AcceptedTurn(TypedDict):
     signal: "Signal"
     buffered: int
     extraction: "ExtractionEnum"
-    deduplicated: NotRequired[bool | None]
+    deduplicated: NotRequired[bool]
 
 
 class RejectedTurn(TypedDict):
