@@ -12,9 +12,9 @@ from django.core.signals import request_finished
 from django.db import close_old_connections, connection
 from django.http import HttpResponseBase
 from django.test import RequestFactory
-from rest_framework.renderers import JSONRenderer
 
 from memory.api.recall import AnswerResponse, _run_deferred, run_after_response
+from memory.api.responses import AnswerRenderer
 from memory.models import Episode, EpisodeAccess, ShownMemory, Workspace
 from tests import factories
 from tests.recall.memories import remembered
@@ -98,7 +98,7 @@ def test_an_error_in_the_place_of_the_answer_leaves_no_transaction_open(
         raise ArithmeticError("cannot be rendered")
 
     with monkeypatch.context() as patched:
-        patched.setattr(JSONRenderer, "render", fail)
+        patched.setattr(AnswerRenderer, "render", fail)
         failed = ask()
     assert (failed.status_code, connection.in_atomic_block) == (500, True)
     request_finished.disconnect(second)
