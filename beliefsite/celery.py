@@ -41,6 +41,8 @@ def keep_our_logging(**_: Any) -> None:
 @beat_init.connect
 def start_services(**_: Any) -> None:
     """Start what is embedded before the first connection is tried."""
+    import scipy.cluster.hierarchy  # noqa: F401  (as models are: clustering would load it in each child)
+
     from beliefsite.services import ensure_services
     from memory.checks import refuse_unfit_limits
     from memory.llm.registry import preload_models

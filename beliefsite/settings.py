@@ -1,5 +1,6 @@
 """Every setting of the project, read once from the environment (and .env) and typed here."""
 
+import gc
 import math
 import os
 import sys
@@ -28,6 +29,7 @@ from memory.domain.time_limits import task_limits
 from memory.language.explicit_requests import BadCue, load_cues
 from memory.redaction.detectors import BadPattern, compile_patterns
 
+gc.disable()  # loading makes no garbage, and the search for it takes a fifth of a start; `workers.apps` ends this
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Belief] and friends subscriptable at run time
 
 BASE_DIR = Path(__file__).resolve().parent.parent

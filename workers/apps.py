@@ -1,5 +1,6 @@
 """Connect the wake-up signals of memory to a dispatch on commit."""
 
+import gc
 from typing import Any
 
 from django.apps import AppConfig
@@ -10,6 +11,9 @@ class WorkersConfig(AppConfig):
     name = "workers"
 
     def ready(self) -> None:
+        """Connect the signals; this application is the last, and what is loaded by now stays (see settings)."""
+        gc.freeze()
+        gc.enable()
         from memory.signals import cycle_ready, remembrance_ready, turns_due
 
         cycle_ready.connect(dispatch_on_commit, dispatch_uid="workers")

@@ -21,9 +21,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from memory.domain.policy_consolidation import ClusteringPolicy, ConsolidationPolicy
 
@@ -114,6 +111,9 @@ def _joined(parts: list[Labels]) -> Labels:
 
 
 def _components(count: int, left: Labels, right: Labels) -> Labels:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     graph = coo_array((np.ones(left.size, dtype=np.int8), (left, right)), shape=(count, count))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int32)
 
@@ -129,6 +129,8 @@ def _members_by_label(labels: Labels, *, at_least: int) -> Iterator[Order]:
 
 def _split_component(grid: Vectors, *, least: float, scale: float) -> Labels:
     """Return labels from 0 on for the members of one connected component."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # takes a fifth of a second, and most processes need it never
+
     similarity = (grid @ grid.T).astype(np.float64)
     distance = scale**2 - similarity[np.triu_indices(len(grid), k=1)]
     tree = linkage(np.maximum(distance, 0.0), method="average")

@@ -120,7 +120,7 @@ def test_the_sweeper_reads_a_backlog_no_further_than_the_twentieth(workspace: Wo
                 workspace=workspace, text=f"Backlog {n}.", origin=f"o{n}", content_hash=f"{n:064}",
                 created_at=timezone.now(), occurred_at=factories.NOW,
             )
-            for n in range(5_000)
+            for n in range(1_000)
         ]
     )  # fmt: skip
     if is_open:
