@@ -80,11 +80,12 @@ def world(transactional_db: None, server: TroubledServer, settings: Settings) ->
 
 @pytest.fixture
 def patience(world: World, settings: Settings) -> dict[str, str]:
-    """Let leases last where nothing dies, in this process too; return what its workers need for that.
+    """Let leases last longer where nothing dies, in this process too; return what its workers need for that.
 
-    Otherwise work that a slow machine holds up for two seconds would look abandoned, and be done again.
+    Work that a slow machine holds up for two seconds would look abandoned, and be done again. A chord that counts each
+    result twice waits for the sweeper, and the sweeper for a lease: so it is not much longer.
     """
-    longer = {"ENGRAM_BUDGET_LEASE_SECONDS": "60"}
+    longer = {"ENGRAM_BUDGET_LEASE_SECONDS": "8"}
     settings.POLICY = policy_from_environment(TIMEOUTS | longer)
     return longer
 
