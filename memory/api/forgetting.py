@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access import LIMITED_KEY, grants, missing_permission, resolve_id, visible_episodes
-from memory.answers import forgetting as answers
+from memory.answers import changes as answers
 from memory.api.requests import (
     MAX_NAME,
     KeyHolder,

@@ -13,7 +13,7 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from memory.answers.base import Answer
-from memory.answers.ingest import (
+from memory.answers.changes import (
     AcceptedTurn,
     BeliefActionAnswer,
     EpisodesAnswer,

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memory.access import Viewer, find_project, resolve_id, visible_beliefs, visible_episodes
-from memory.answers import memories as answers
+from memory.answers import changes as answers
 from memory.api.beliefs import BeliefCardSerializer, BeliefSerializer, CardPartsSerializer
 from memory.api.forgetting import ForgetView
 from memory.api.requests import (

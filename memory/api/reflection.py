@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.answers.reflection import Duplicate, Faded, Proposed, Pruned, Reflection, Subjects
+from memory.answers.changes import Duplicate, Faded, Proposed, Pruned, Reflection, Subjects
 from memory.api.beliefs import BeliefSerializer
 from memory.api.requests import EmptyRequest, StrictSerializer, holder_of, read_body, read_query
 from memory.api.responses import RoundedField, documented

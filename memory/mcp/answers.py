@@ -6,8 +6,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memory.answers.base import Answer, Rounded
+from memory.answers.changes import Faded
 from memory.answers.recall import MemoryAnswer, Recollection
-from memory.answers.reflection import Faded
 from memory.answers.status import MemoryCounts, Spending
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from django.conf import settings
 from pydantic import Field
 
-from memory.answers.memories import Feedback as FeedbackAnswer
-from memory.answers.reflection import Faded
+from memory.answers.changes import Faded
+from memory.answers.changes import Feedback as FeedbackAnswer
 from memory.consolidation.curation import BeliefText
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.domain.identity import is_episode_id, is_turn_id

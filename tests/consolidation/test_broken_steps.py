@@ -56,7 +56,7 @@ def run_out_of_memory(**_: object) -> None:
 
 def test_a_step_begins_no_call_after_its_time_however_many_it_has_made(world: World, decree: Decree) -> None:
     """B9: the candidate's verdicts are asked for in the same step as those on beliefs, and share its minute."""
-    decree("budget", last_call_seconds=0.5, call_seconds=3.0, margin_seconds=0.1)
+    decree("budget", last_call_seconds=1.5, call_seconds=4.0, margin_seconds=0.1)
     statement = "The lock of the archive is blue."
     world.hold(statement, about="lock", likeness=0.85)
     said = world.say_all([f"The lock of the archive lasts {n} seconds." for n in (5, 7, 9)], about="lock")
@@ -79,7 +79,7 @@ def slow_down(world: World, statement: str) -> None:
 
     def answer(asked: Asked) -> Act | dict[str, Any]:
         if asked.purpose == "classify" and asked.items[0]["belief"] == statement:
-            time.sleep(0.7)
+            time.sleep(1.7)
         return world.answer(asked)
 
     world.server.script = answer
