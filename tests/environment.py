@@ -26,3 +26,16 @@ for _name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DEBUG"):
 # Hundreds of processes are started: each would compile the whole project anew, a third of the time that it takes.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the servers of parallel workers that were ended before they could: an interrupt ends them at once."""
+    if not getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
+        return
+    from beliefsite.embedded import EmbeddedBroker, EmbeddedPostgres
+
+    for folder in (_ROOT / ".data").glob("test-gw*"):
+        for server in (EmbeddedPostgres(folder), EmbeddedBroker(folder)):
+            if server.answers():
+                server.start()  # as a user of it, who stops it if no other is left
+                server.stop()
