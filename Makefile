@@ -28,7 +28,7 @@ up: .venv/.installed  ## the whole stack until Ctrl-C, restarting what dies
 	$(BIN)/python manage.py up
 
 test: .venv/.installed-dev  ## the whole suite in parallel, each worker with a real database and broker of its own
-	$(BIN)/python -m pytest --numprocesses $(TEST_WORKERS) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: .venv/.installed-dev  ## lint, types, import contracts, settings, migrations in sync
 	$(BIN)/ruff format --check .

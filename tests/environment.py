@@ -11,6 +11,7 @@ import pytest
 
 _TESTS = Path(__file__).resolve().parent
 _ROOT = _TESTS.parent
+_FAULTS = _TESTS / "faults"
 
 # What tests share tells what it found instead, as tests themselves do.
 pytest.register_assert_rewrite(*(f"tests.{folder.parent.name}" for folder in _TESTS.glob("*/__init__.py")))
@@ -26,6 +27,13 @@ for _name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DEBUG"):
 # Hundreds of processes are started: each would compile the whole project anew, a third of the time that it takes.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest: the last one would run alone, while the other workers are idle."""
+    slow = {item.path for item in items if item.get_closest_marker("slow") or _FAULTS in item.path.parents}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

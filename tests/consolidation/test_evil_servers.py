@@ -32,6 +32,7 @@ from tests.model_server_evils import (
 )
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.usefixtures("hasty", "inline_tasks", "short_deadlines"),
     pytest.mark.django_db(transaction=True),  # as for messages that are sent once rows are committed
 ]

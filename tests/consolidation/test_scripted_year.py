@@ -158,6 +158,7 @@ def tells_its_story(world: World) -> None:
     assert {p: world.calls(p) for p in ("revise", "split", "merge")} == {"revise": 1, "split": 1, "merge": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_closing")
 def test_a_year(world: World) -> None:
     """B4, B6, B12, B13, B14, B15: born, reinforced, contradicted ten times, revised once, split, archived."""

@@ -187,6 +187,7 @@ def pairs_of(cycle: Cycle) -> Pairs:
     return set(rows.values_list("belief_id", "episode_id"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_closing")
 @pytest.mark.parametrize("name", KINDS)
 @settings(

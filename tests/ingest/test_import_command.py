@@ -16,7 +16,7 @@ from tests import factories
 from tests.consolidation.inline import run_steps, run_to_end
 from tests.ingest.history import write_history, write_lines
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from tests.workers.messages import QUEUES
 from workers import tasks
 
 pytestmark = [
+    pytest.mark.slow,
     # What Celery calls, and what its threads leave to the collector, is not ours to mend.
     pytest.mark.filterwarnings("ignore:Call to deprecated setex:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
