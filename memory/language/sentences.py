@@ -190,9 +190,10 @@ _NUMBER = r"\d(?:[.,]\d+)?"
 _BULLET = r"^[ \t>*+-]*"
 _ITEM = r"^[ \t>]*- "
 
-# Recollections, lines of memory_recall, and the section of MEMORY.md: whole, cut off, or its lines alone.
+# Recollections, lines of memory_recall, and the sections of MEMORY.md: whole, cut off, or the beliefs' lines alone.
 _ECHO = re.compile(
-    rf"<!-- ENGRAM:BELIEFS:BEGIN -->.*?(?:<!-- ENGRAM:BELIEFS:END -->|\Z)|<!-- ENGRAM:BELIEFS:END -->"
+    r"<!-- ENGRAM:(?P<part>BELIEFS|MEMORIES):BEGIN -->.*?(?:<!-- ENGRAM:(?P=part):END -->|\Z)"
+    r"|<!-- ENGRAM:(?:BELIEFS|MEMORIES):END -->"
     rf"|\[Memory flash: {_BRACKETED}"
     rf"|\[Belief \({_NUMBER}\): {_BRACKETED}"
     rf"|{_BULLET}\[[A-Z]\] \([^)\n]*\)[^\n]*[—–-] ID: {id_pattern(IdKind.BELIEF, IdKind.EPISODE, IdKind.TURN)}"

@@ -1,0 +1,140 @@
+"""The parts of a MEMORY.md that are ours, as text, and how they go into a file and out of it (P3, P7).
+
+Ours is what stands between our markers, each a line of its own; every other byte is the person's and stays as it is.
+The beliefs stand at the top of the file, where nothing cuts them off, the graduated memories at its end.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+BELIEFS_BEGIN, BELIEFS_END = "<!-- ENGRAM:BELIEFS:BEGIN -->", "<!-- ENGRAM:BELIEFS:END -->"
+MEMORIES_BEGIN, MEMORIES_END = "<!-- ENGRAM:MEMORIES:BEGIN -->", "<!-- ENGRAM:MEMORIES:END -->"
+LONGEST_TEXT = 300  # characters of a statement or a memory that stand in its line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustedBelief:
+    """A belief under the heading Beliefs."""
+
+    statement: str
+    confidence: float
+    evidence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerBelief:
+    """A belief under the heading Former Beliefs: the confidence that was published, and today's."""
+
+    statement: str
+    was: float
+    now: float
+    demoted_on: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraduatedMemory:
+    """An episode that is kept in the file, and the day on which it went in."""
+
+    text: str
+    occurred_on: date
+    graduated_on: date
+
+
+def render_beliefs(*, trusted: Sequence[TrustedBelief], former: Sequence[FormerBelief]) -> str:
+    """Return the section of beliefs, in the order given, with its markers; nothing where there are none."""
+    blocks = [
+        _block(
+            "## Beliefs",
+            (f"{one_line(one.statement)} (confidence: {one.confidence:.2f}, evidence: {one.evidence})"
+             for one in trusted),
+        ),
+        _block(
+            "## Former Beliefs",
+            (
+                f"[NO LONGER TRUE] {one_line(one.statement)}"
+                f" (was: {one.was:.2f}, now: {one.now:.2f}, demoted: {one.demoted_on:%Y-%m-%d})"
+                for one in former
+            ),
+        ),
+    ]  # fmt: skip
+    return _between(BELIEFS_BEGIN, blocks, BELIEFS_END)
+
+
+def render_memories(*, memories: Sequence[GraduatedMemory]) -> str:
+    """Return the graduated memories under a heading for each day, with their markers; nothing where there are none."""
+    days = sorted({one.graduated_on for one in memories})
+    blocks = [
+        _block(f"## {day:%Y-%m-%d}", (memory_line(one) for one in memories if one.graduated_on == day))
+        for day in days
+    ]  # fmt: skip
+    return _between(MEMORIES_BEGIN, blocks, MEMORIES_END)
+
+
+def memory_line(memory: GraduatedMemory) -> str:
+    """Return the line of a graduated memory, without its bullet."""
+    return f"{one_line(memory.text)} ({memory.occurred_on:%Y-%m-%d})"
+
+
+def _block(heading: str, lines: Iterable[str]) -> list[str]:
+    bullets = [f"- {line}" for line in lines]
+    return [heading, "", *bullets, ""] if bullets else []
+
+
+def _between(begin: str, blocks: Iterable[list[str]], end: str) -> str:
+    lines = [line for block in blocks for line in block]
+    return "".join(f"{line}\n" for line in (begin, *lines, end)) if lines else ""
+
+
+_MARKUP = re.compile(r"([\\`*\[\]<>|~]|(?<!\w)_|_(?!\w))")
+_OPENING = re.compile(r"^([-+#=]|\d+(?=[.)]))")
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line of Markdown that shows its words and opens nothing: no marker, list, link or code."""
+    words = "".join(character if character.isprintable() else " " for character in text)
+    line = " ".join(words.split())
+    if len(line) > LONGEST_TEXT:
+        line = f"{line[: LONGEST_TEXT - 1].rstrip()}…"
+    escaped = _MARKUP.sub(r"\\\1", line.replace("&", "&amp;"))
+    return _OPENING.sub(lambda found: _open_nothing(found[0]), escaped)
+
+
+def _open_nothing(opening: str) -> str:
+    return f"{opening}\\" if opening.isdecimal() else f"\\{opening}"
+
+
+def put_sections(*, content: bytes, beliefs: str, memories: str) -> bytes:
+    """Return a file's bytes with our sections in their places instead of any that were in it."""
+    bom, body = _split_mark(take_sections(content=content))
+    ending = b"\r\n" if body.partition(b"\n")[0].endswith(b"\r") else b"\n"
+    above, below = (text.encode().replace(b"\n", ending) for text in (beliefs, memories))
+    return bom + above + body + below
+
+
+def take_sections(*, content: bytes) -> bytes:
+    """Return a file's bytes without our sections; a marker without its other half is no section, and stays."""
+    bom, body = _split_mark(content)
+    for begin, end in ((BELIEFS_BEGIN, BELIEFS_END), (MEMORIES_BEGIN, MEMORIES_END)):
+        body = _section_pattern(begin, end).sub(b"", body)
+    return bom + body
+
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def _split_mark(content: bytes) -> tuple[bytes, bytes]:
+    body = content.removeprefix(_BYTE_ORDER_MARK)
+    return content[: len(content) - len(body)], body
+
+
+def _section_pattern(begin: str, end: str) -> re.Pattern[bytes]:
+    """Match from the line of one marker to that of the other, with no third in between.
+
+    The first ends a line, but need not begin it: what is put behind a person's last line, which has no end, must not
+    give it one.
+    """
+    opens, closes = re.escape(begin.encode()), re.escape(end.encode())
+    between = rb"(?:(?!%b[ \t]*\r?$).)*?" % opens
+    return re.compile(rb"%b[ \t]*\r?\n%b^%b[ \t]*\r?(?:\n|\Z)" % (opens, between, closes), re.MULTILINE | re.DOTALL)
