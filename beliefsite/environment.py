@@ -31,6 +31,15 @@ def read_list(name: str, *, default: Sequence[str]) -> list[str]:
     return [part for part in named if part] or list(default)
 
 
+def read_folders(name: str) -> list[Path]:
+    """Return the folders that a variable names between commas, `~` being one's own; raise ImproperlyConfigured."""
+    folders = [Path(part).expanduser() for part in read_list(name, default=[])]
+    for folder in folders:
+        if not folder.is_absolute():
+            raise ImproperlyConfigured(f"{name}: {folder} must be an absolute path")
+    return folders
+
+
 def read_flag(name: str, *, default: bool) -> bool:
     """Return a variable as yes or no, the default where it is unset or empty; raise ImproperlyConfigured."""
     value = os.environ.get(name, "").strip().lower()

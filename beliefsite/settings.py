@@ -16,6 +16,7 @@ from beliefsite.environment import (
     read_count,
     read_flag,
     read_folder,
+    read_folders,
     read_json,
     read_list,
     read_or_make_secret,
@@ -164,6 +165,7 @@ BROKER_URL = REDIS_URL or broker_url(DATA_DIR)
 
 
 OTEL_EXPORTER_OTLP_ENDPOINT = read_text("OTEL_EXPORTER_OTLP_ENDPOINT")  # unset: no traces
+ENGRAM_MEMORY_MD_ROOTS = read_folders("ENGRAM_MEMORY_MD_ROOTS")
 ENGRAM_METRICS_TOKEN = read_text("ENGRAM_METRICS_TOKEN")
 ENGRAM_API_KEY = read_text("ENGRAM_API_KEY")  # of `manage.py mcp`
 
@@ -240,6 +242,7 @@ CELERY_TASK_ROUTES = {
     "workers.keep_indexes": {"queue": "maintenance"},
     "workers.link_memories": {"queue": "maintenance"},
     "workers.maintain_memory": {"queue": "maintenance"},
+    "workers.publish_beliefs": {"queue": "maintenance"},
 }
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

@@ -164,6 +164,19 @@ GROUPS: tuple[tuple[str, tuple[Variable | Number, ...]], ...] = (
         ),
     ),
     (
+        "Publish into MEMORY.md",
+        (
+            Variable(
+                "ENGRAM_MEMORY_MD_ROOTS",
+                "~/.claude-memory,~/projects",
+                "Folders below which MEMORY.md files may be written; unset: none (manage.py write_memory_md)",
+                "",
+            ),
+            Number("ENGRAM_PUBLISHING_CONFIDENCE", "Confidence from which a belief stands in such a file"),
+            Number("ENGRAM_PUBLISHING_BELIEFS", "Most beliefs in a file"),
+        ),
+    ),
+    (
         "Redact secrets",
         (
             Variable(

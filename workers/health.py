@@ -102,6 +102,7 @@ TASK_NAMES = (
     "keep_indexes",
     "link_memories",
     "maintain_memory",
+    "publish_beliefs",
 )
 
 

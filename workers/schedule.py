@@ -8,6 +8,9 @@ _HOURS = settings.POLICY.consolidation.every_hours
 # that runs minutes ahead of the beat's must go on sweeping.
 _SWEEP_EXPIRES_SECONDS = 3600.0
 
+# What somebody forgets or corrects is gone from files within five.
+_PUBLICATION_SECONDS = 2.0
+
 BEAT_SCHEDULE = {
     "cycles": {"task": "workers.tick", "schedule": _HOURS * 3600.0},
     "words": {
@@ -29,6 +32,11 @@ BEAT_SCHEDULE = {
         "task": "workers.keep_indexes",
         "schedule": settings.POLICY.recall.index_seconds,
         "options": {"expires": 60.0},
+    },
+    "publications": {
+        "task": "workers.publish_beliefs",
+        "schedule": _PUBLICATION_SECONDS,
+        "options": {"expires": 30.0},
     },
     "sweep": {
         "task": "workers.sweep",

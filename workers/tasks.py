@@ -45,6 +45,7 @@ from memory.ingest.scheduling import flush_surprising, wake_conversations
 from memory.maintenance.maintain import maintain_due
 from memory.metrics import count_redelivery
 from memory.models import JobKind
+from memory.publishing.publish import publish_after_cycle, publish_due
 from memory.search.plan import keep_indexes as keep_vector_indexes
 from memory.search.words import count_due_words
 
@@ -158,6 +159,7 @@ def restructure(job_id: int, attempt: int) -> None:
 @shared_task(base=Step, name="workers.finish")
 def finish(cycle_id: str, attempt: int) -> None:
     if finish_cycle(cycle_id=cycle_id, attempt=attempt):
+        publish_after_cycle(cycle_id=cycle_id)
         open_next_cycle(cycle_id=cycle_id, now=timezone.now())
 
 
@@ -217,6 +219,11 @@ def maintain_memory() -> None:
 )
 def keep_indexes() -> None:
     keep_vector_indexes(policy=settings.POLICY.recall)
+
+
+@shared_task(base=Step, name="workers.publish_beliefs")
+def publish_beliefs() -> None:
+    publish_due(now=timezone.now())
 
 
 @shared_task(base=Step, name="workers.tick")

@@ -16,6 +16,7 @@ from memory.domain.policy_beliefs import (
     ContradictionPolicy,
     DestabilizationPolicy,
     GatePolicy,
+    PublishingPolicy,
     ReflectionPolicy,
     RestructurePolicy,
     StrengthPolicy,
@@ -80,6 +81,7 @@ class Policy:
     context: ContextPolicy = ContextPolicy()
     reflection: ReflectionPolicy = ReflectionPolicy()
     contradiction: ContradictionPolicy = ContradictionPolicy()
+    publishing: PublishingPolicy = PublishingPolicy()
 
 
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
@@ -93,6 +95,7 @@ _ORDERED = (  # two variables of which the first must not exceed the second
     ("ENGRAM_RECOLLECTION_TOKENS", "ENGRAM_RECOLLECTION_MAX_TOKENS"),
     ("ENGRAM_CONTEXT_TOKENS", "ENGRAM_CONTEXT_MAX_TOKENS"),
     ("ENGRAM_REFLECTION_PRUNE_CONFIDENCE", "ENGRAM_REFLECTION_STALE_CONFIDENCE"),
+    ("ENGRAM_PUBLISHING_REMOVAL_CONFIDENCE", "ENGRAM_PUBLISHING_CONFIDENCE"),
     ("ENGRAM_REMEMBER_LINK_FROM", "ENGRAM_REMEMBER_LINK_TO"),
     ("ENGRAM_CONTRADICTION_FROM_SIMILARITY", "ENGRAM_CONTRADICTION_TO_SIMILARITY"),
     ("ENGRAM_REMEMBER_CONTRADICTION_SIMILARITY", "ENGRAM_REMEMBER_REINFORCE_SIMILARITY"),

@@ -244,3 +244,25 @@ class ContradictionPolicy:
     ] = 100
     batch: Annotated[Count, "ENGRAM_CONTRADICTION_BATCH", "R11: most beliefs that one call holds against another"] = 30
     check_seconds: Annotated[Positive, "ENGRAM_CONTRADICTION_CHECK_SECONDS", "R11: working time of one check"] = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishingPolicy:
+    """Which beliefs stand in an agent's MEMORY.md, and for how long."""
+
+    confidence: Annotated[
+        Share, "ENGRAM_PUBLISHING_CONFIDENCE", "P1: confidence from which a belief is promoted, and stays"
+    ] = 0.7
+    evidence: Annotated[Count, "ENGRAM_PUBLISHING_EVIDENCE", "P1: fewest evidence rows of a promoted belief"] = 3
+    origins: Annotated[Count, "ENGRAM_PUBLISHING_ORIGINS", "P1: fewest origins that these rows are of"] = 2
+    removal_confidence: Annotated[
+        Share, "ENGRAM_PUBLISHING_REMOVAL_CONFIDENCE", "P4: confidence below which a former belief leaves the file"
+    ] = 0.5
+    former_days: Annotated[
+        Positive, "ENGRAM_PUBLISHING_FORMER_DAYS", "P4: days after which a former belief leaves the file"
+    ] = 30.0
+    beliefs: Annotated[Count, "ENGRAM_PUBLISHING_BELIEFS", "P5: most beliefs in a file"] = 10
+    former: Annotated[Count, "ENGRAM_PUBLISHING_FORMER", "P5: most former beliefs in a file"] = 5
+    lock_seconds: Annotated[
+        Positive, "ENGRAM_PUBLISHING_LOCK_SECONDS", "P7: how long a file that somebody else writes is waited for"
+    ] = 10.0

@@ -77,6 +77,8 @@ def import_workspace(
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+    published = Belief.objects.for_workspace(workspace).exclude(promoted_at=None)
+    published.update(promoted_at=None, demoted_at=None, published_confidence=None)  # in a file of another machine (P2)
     recomputed = _recompute_beliefs(workspace, actor=actor, now=now)
     count_words(workspace_id=workspace.pk, waits=True)
     log.info("workspace_imported", workspace=workspace.pk, actor=str(actor), rows=sum(header.rows.values()))

@@ -56,6 +56,7 @@ from memory.models.cycles import (
 )
 from memory.models.episodes import DIMENSIONS, Claim, ClaimEmbedding, Episode, EpisodeAccess, EpisodeEmbedding, Source
 from memory.models.graph import Box, BoxMember, Edge, Entity, Mention, Trace
+from memory.models.publishing import MemoryFile, PublicationDue, PublicationStep, PublishedBelief
 from memory.models.tenancy import (
     ApiKey,
     ConfidenceModel,
@@ -116,6 +117,7 @@ __all__ = [
     "LinkKind",
     "MaintenanceState",
     "Membership",
+    "MemoryFile",
     "Mention",
     "MetricCounter",
     "ModelCall",
@@ -123,6 +125,9 @@ __all__ = [
     "PauseReason",
     "Permission",
     "Project",
+    "PublicationDue",
+    "PublicationStep",
+    "PublishedBelief",
     "Redaction",
     "RememberJob",
     "RememberJobState",

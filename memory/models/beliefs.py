@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import pgtrigger
 from django.contrib.postgres.indexes import GinIndex
@@ -64,6 +64,24 @@ class BeliefQuerySet(WorkspaceQuerySet):
         if project_id is None:
             return self.filter(project=None)
         return self.filter(Q(project=None) | Q(project=project_id))
+
+
+# P11: a change of what files tell of a belief is noted with it, whoever made it. Where nothing is published, which is
+# almost everywhere, this is one look at an empty table.
+_CHANGED = """(
+    SELECT now.workspace_id FROM new_beliefs now JOIN old_beliefs was USING (id)
+    WHERE (now.status, now.alpha, now.beta, now.additive_confidence, now.evidence_count, now.statement)
+        IS DISTINCT FROM (was.status, was.alpha, was.beta, was.additive_confidence, was.evidence_count, was.statement)
+)"""
+_REFERENCE: Any = pgtrigger.Referencing  # it has no types
+_PUBLICATION_DUE = """
+    IF EXISTS (SELECT FROM memory_memoryfile) THEN
+        INSERT INTO memory_publicationdue (workspace_id)
+        SELECT DISTINCT changed.workspace_id FROM {changed} AS changed
+        WHERE EXISTS (SELECT FROM memory_memoryfile file WHERE file.workspace_id = changed.workspace_id);
+    END IF;
+    RETURN NULL;
+"""
 
 
 class Belief(models.Model):
@@ -164,6 +182,21 @@ class Belief(models.Model):
             ),
             models.Index(fields=["workspace"], condition=Q(is_due=True), name="belief_due"),
             GinIndex(fields=["search"], name="belief_search"),
+            models.Index(fields=["workspace", "status", "promoted_at"], name="belief_promoted"),
+        ]
+        triggers = [
+            pgtrigger.Trigger(
+                name=f"publication_due_on_{operation}",
+                level=pgtrigger.Statement,
+                when=pgtrigger.After,
+                operation=pgtrigger.Update if operation == "update" else pgtrigger.Delete,
+                referencing=referencing,
+                func=_PUBLICATION_DUE.format(changed=changed),
+            )
+            for operation, referencing, changed in (
+                ("update", _REFERENCE(old="old_beliefs", new="new_beliefs"), _CHANGED),
+                ("delete", _REFERENCE(old="old_beliefs"), "old_beliefs"),
+            )
         ]
 
     def __str__(self) -> str:

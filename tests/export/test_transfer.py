@@ -56,6 +56,10 @@ LEFT_OUT = {
     "MaintenanceState": "told anew by which memories have links",
     "MetricCounter": "belongs to no workspace",
     "Heartbeat": "belongs to no workspace",
+    "MemoryFile": "names a file of this machine",
+    "PublishedBelief": "stands in a file of this machine",
+    "PublicationStep": "tells of files of this machine",
+    "PublicationDue": "waits for files of this machine",
 }
 
 

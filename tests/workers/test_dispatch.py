@@ -195,7 +195,7 @@ def test_every_task_of_ours_is_routed_on_purpose() -> None:
 
 
 def test_beat_sends_the_tick_the_sweep_and_what_recall_rests_on() -> None:
-    """B7, B8, B17: cycles every four hours; lost ones and new words every ten seconds, indexes every minute."""
+    """B7, B8, B17, P11: cycles every four hours; lost ones and new words every ten seconds, changed files sooner."""
     assert {entry["task"]: entry["schedule"] for entry in BEAT_SCHEDULE.values()} == {
         "workers.tick": 4 * 3600.0,
         "workers.sweep": 10.0,
@@ -203,6 +203,7 @@ def test_beat_sends_the_tick_the_sweep_and_what_recall_rests_on() -> None:
         "workers.keep_indexes": 60.0,
         "workers.link_memories": 10.0,
         "workers.maintain_memory": 60.0,
+        "workers.publish_beliefs": 2.0,
     }
     app.finalize()
     assert app.conf.beat_schedule == BEAT_SCHEDULE

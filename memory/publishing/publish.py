@@ -1,0 +1,313 @@
+"""Publish the most trusted beliefs of a workspace into its MEMORY.md files (P1 to P6, P10, P11).
+
+`publish_workspace` brings all its files up to date, after a cycle (`publish_after_cycle`) and whenever beliefs changed
+(`publish_due`). `enable_file` and `disable_file` begin and end that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from http import HTTPStatus
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Ln
+
+from memory.domain.errors import EngramError
+from memory.domain.identity import ActorKind
+from memory.domain.lifecycle import BeliefStatus
+from memory.domain.promotion import Publishable, Selection, Step, choose_beliefs
+from memory.ledger.confidence import WITHDRAWN_STATUSES
+from memory.models import (
+    Belief,
+    Cycle,
+    Evidence,
+    MemoryFile,
+    Project,
+    PublicationDue,
+    PublicationStep,
+    PublishedBelief,
+    Source,
+    Transition,
+    Workspace,
+)
+from memory.publishing.files import change_file
+from memory.publishing.folders import FolderMissing, check_path
+from memory.publishing.section import FormerBelief, TrustedBelief, put_sections, render_beliefs, take_sections
+
+log = structlog.get_logger(__name__)
+_CHUNK = 50
+_OWN_FOLDERS = 2  # `.claude/memory` of a project, made where it is missing (P9)
+_LIVES_ON = (BeliefStatus.MERGED, BeliefStatus.SPLIT)  # in others, which say the same or more
+_TAKEN_AWAY = (BeliefStatus.FORGOTTEN, BeliefStatus.PRUNED)
+_PERSONS = (Source.HUMAN, Source.INTERACTION)
+
+
+class PathTaken(EngramError):
+    """A path that another workspace, project or user publishes into, or a scope that has another path."""
+
+    status = HTTPStatus.CONFLICT
+    field = "path"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicationCounts:
+    """What a pass did over all files of a workspace; `failed` files could not be written."""
+
+    promoted: int = 0
+    demoted: int = 0
+    removed: int = 0
+    written: int = 0
+    failed: int = 0
+
+
+def publish_workspace(*, workspace_id: int, now: datetime, cycle: Cycle | None = None) -> PublicationCounts:
+    """Bring the files of a workspace up to date; with a cycle, former beliefs whose time is over leave them (P4).
+
+    A file that cannot be written keeps why, and stays as it was with the beliefs in it; the others are written.
+    """
+    due = PublicationDue.objects.for_workspace(workspace_id)
+    newest = due.aggregate(newest=Max("pk"))["newest"]
+    steps: Counter[Step] = Counter()
+    written = failed = 0
+    for file in MemoryFile.objects.for_workspace(workspace_id).order_by("pk"):
+        try:
+            done, has_changed = _publish(file.pk, now, cycle)
+        except (EngramError, OSError) as error:
+            failed += 1
+            MemoryFile.objects.filter(pk=file.pk).update(problem=str(error)[:300])
+            log.warning("memory_file_not_written", workspace=workspace_id, file=file.pk, error=str(error))
+            continue
+        written += has_changed
+        steps.update(step for _, step in done)
+    if newest is not None and not failed:
+        due.filter(pk__lte=newest).delete()
+    return PublicationCounts(
+        promoted=steps[Step.PROMOTE],
+        demoted=steps[Step.DEMOTE],
+        removed=steps[Step.REMOVE],
+        written=written,
+        failed=failed,
+    )
+
+
+@transaction.atomic
+def _publish(file_id: int, now: datetime, cycle: Cycle | None) -> tuple[Sequence[tuple[str, Step]], bool]:
+    """Decide, note and write one file, all or nothing; return the steps, and whether its bytes changed."""
+    file = MemoryFile.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=file_id).first()
+    if file is None:
+        return (), False
+    chosen = _choose(file, now, may_remove=cycle is not None)
+    _note_steps(file, chosen, now, cycle)
+    has_changed = _write(file, _render(file, chosen))
+    MemoryFile.objects.filter(pk=file.pk).update(published_at=now, problem="")
+    return chosen.steps, has_changed
+
+
+def _choose(file: MemoryFile, now: datetime, *, may_remove: bool) -> Selection:
+    """Choose what a file holds: the best of its scope, and what stood in it before."""
+    policy, workspace, published = settings.POLICY.publishing, file.workspace, _published_in(file)
+    # P2: a project's beliefs, or those of none; its user's, and those of no user
+    beliefs = Belief.objects.for_workspace(workspace).filter(project=file.project_id, user__in={"", file.user})
+    standing = beliefs.filter(pk__in=published)
+    trusted = {belief.pk: belief for belief in islice(_trusted(beliefs, workspace), policy.beliefs)}
+    sure = {belief.pk for belief in _trusted(standing, workspace)}
+    known = {belief.pk: belief for belief in standing.annotate(**_numbers(workspace))} | trusted
+    gone = _find_gone(standing)
+    return choose_beliefs(
+        beliefs=[
+            Publishable(
+                id=key,
+                is_active=belief.status == BeliefStatus.ACTIVE,
+                is_gone=key in gone,
+                confidence=belief.chosen,
+                evidence=belief.evidence_count,
+                is_trusted=key in trusted or key in sure,
+                is_promoted=key in published,
+                demoted_at=published[key].demoted_at if key in published else None,
+                was_former_in_cycle=key in published and published[key].was_former_in_cycle,
+            )
+            for key, belief in known.items()
+        ],
+        now=now,
+        policy=policy,
+        may_remove=may_remove,
+    )
+
+
+def _published_in(file: MemoryFile) -> dict[str, PublishedBelief]:
+    return {row.belief_id: row for row in file.beliefs.all()}
+
+
+def _numbers(workspace: Workspace) -> dict[str, Any]:
+    return {"chosen": F("additive_confidence" if workspace.is_additive else "confidence")}
+
+
+def _trusted(beliefs: QuerySet[Belief], workspace: Workspace) -> Iterator[Belief]:
+    """P1: yield the beliefs that may stand in a file, the best first; as many are looked at as are wanted."""
+    policy = settings.POLICY.publishing
+    numbered: Any = beliefs.annotate(**_numbers(workspace))
+    enough = numbered.filter(
+        status=BeliefStatus.ACTIVE, evidence_count__gte=policy.evidence, chosen__gte=policy.confidence
+    )
+    ranked = enough.annotate(rank=F("chosen") * Ln(1 + F("evidence_count"))).order_by("-rank", "pk").iterator(_CHUNK)
+    while chunk := list(islice(ranked, _CHUNK)):
+        sure = _find_well_founded([belief.pk for belief in chunk])
+        yield from (belief for belief in chunk if belief.pk in sure)
+
+
+def _find_well_founded(ids: Collection[str]) -> set[str]:
+    """Find the beliefs whose evidence is of enough origins, a person's or a conversation's among it."""
+    rows = Evidence.objects.filter(belief__in=ids, base_weight__gt=0).exclude(episode__status__in=WITHDRAWN_STATUSES)
+    grouped = rows.values("belief").annotate(
+        origins=Count("episode__origin", distinct=True),
+        persons=Count("pk", filter=Q(episode__source__in=_PERSONS)),
+    )
+    few = grouped.filter(origins__gte=settings.POLICY.publishing.origins, persons__gte=1)
+    return set(few.values_list("belief", flat=True))
+
+
+def _find_gone(beliefs: QuerySet[Belief]) -> set[str]:
+    """Find the beliefs that leave at once: taken away by somebody, or living on in others (P4)."""
+    latest = Transition.objects.filter(belief=OuterRef("pk")).order_by("-pk").values("actor")[:1]
+    ended = beliefs.exclude(status__in=(BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED)).annotate(by=Subquery(latest))
+    by_hand = Q(by__startswith=f"{ActorKind.PERSON} ") | Q(by__startswith=f"{ActorKind.KEY} ")
+    gone = Q(status__in=(*_LIVES_ON, *_TAKEN_AWAY)) | by_hand
+    return set(ended.filter(gone).values_list("pk", flat=True))
+
+
+def _note_steps(file: MemoryFile, chosen: Selection, now: datetime, cycle: Cycle | None) -> None:
+    """Keep where each belief stands, in the file's rows and with the belief, and why the row changed."""
+    beliefs = Belief.objects.annotate(**_numbers(file.workspace)).in_bulk(
+        {*chosen.trusted, *(key for key, _ in chosen.steps)}
+    )
+    for key, step in chosen.steps:
+        rows = PublishedBelief.objects.filter(file=file, belief=key)
+        if step is Step.PROMOTE:
+            columns = {
+                "confidence": beliefs[key].chosen, "promoted_at": now, "demoted_at": None, "was_former_in_cycle": False,
+            }  # fmt: skip
+            PublishedBelief.objects.update_or_create(
+                file=file, belief_id=key, workspace_id=file.workspace_id, defaults=columns
+            )
+        elif step is Step.DEMOTE:
+            rows.update(demoted_at=now)
+        else:
+            rows.delete()
+    if cycle:
+        file.beliefs.exclude(demoted_at=None).update(was_former_in_cycle=True)
+    for key in chosen.trusted:
+        told = beliefs[key].chosen
+        PublishedBelief.objects.filter(file=file, belief=key).exclude(confidence=told).update(confidence=told)
+    PublicationStep.objects.bulk_create(
+        PublicationStep(
+            workspace_id=file.workspace_id, belief_id=key, path=file.path, step=step,
+            confidence=beliefs[key].chosen, cycle=cycle, at=now,
+        )
+        for key, step in chosen.steps
+    )  # fmt: skip
+    _copy_to_beliefs({key for key, _ in chosen.steps})
+
+
+def _copy_to_beliefs(ids: Collection[str]) -> None:
+    """Let beliefs say themselves whether they stand in any file: former only where they do in all (B14, R7d)."""
+    rows = PublishedBelief.objects.filter(belief=OuterRef("pk")).order_by().values("belief")
+    first = Subquery(rows.annotate(value=Min("promoted_at")).values("value"))
+    last = Subquery(rows.annotate(value=Max("demoted_at")).values("value"))
+    highest = Subquery(rows.annotate(value=Max("confidence")).values("value"))
+    standing = PublishedBelief.objects.filter(belief__in=ids, demoted_at=None).values("belief")
+    beliefs = Belief.objects.filter(pk__in=ids)
+    beliefs.update(promoted_at=first, published_confidence=highest, demoted_at=None)
+    beliefs.exclude(pk__in=standing).update(demoted_at=last)
+
+
+def _render(file: MemoryFile, chosen: Selection) -> str:
+    """Return the section; a former belief is shown once its row says since when it is one."""
+    rows = _published_in(file)
+    beliefs = Belief.objects.annotate(**_numbers(file.workspace)).in_bulk({*chosen.trusted, *chosen.former})
+    former = [
+        (beliefs[key], row.confidence, row.demoted_at)
+        for key in chosen.former
+        if (row := rows.get(key)) and row.demoted_at
+    ]
+    return render_beliefs(
+        trusted=[
+            TrustedBelief(statement=one.statement, confidence=one.chosen, evidence=one.evidence_count)
+            for one in (beliefs[key] for key in chosen.trusted)
+        ],
+        former=[
+            FormerBelief(statement=one.statement, was=was, now=one.chosen, demoted_on=demoted_at.date())
+            for one, was, demoted_at in former
+        ],
+    )
+
+
+def _write(file: MemoryFile, section: str) -> bool:
+    return change_file(
+        path=Path(file.path),
+        roots=settings.ENGRAM_MEMORY_MD_ROOTS,
+        change=partial(_put, section),
+        makes=_OWN_FOLDERS if file.project_id else 1,
+        seconds=settings.POLICY.publishing.lock_seconds,
+    )
+
+
+def _put(section: str, content: bytes) -> bytes:
+    return put_sections(content=content, beliefs=section, memories="")
+
+
+def enable_file(*, workspace: Workspace, path: Path, project: Project | None, user: str, now: datetime) -> MemoryFile:
+    """Have a workspace publish into a path from now on; raise UnsafePath or PathTaken."""
+    real = check_path(path=path, roots=settings.ENGRAM_MEMORY_MD_ROOTS)
+    try:
+        with transaction.atomic():
+            return MemoryFile.objects.create(
+                workspace=workspace, project=project, user=user, path=str(real), created_at=now
+            )
+    except IntegrityError as error:
+        raise PathTaken(f"{real} is published into already, or this scope has another file.") from error
+
+
+def disable_file(*, file: MemoryFile) -> None:
+    """End publishing into a file: take our sections out of it, and its beliefs' dates with them (P11)."""
+    ids = list(file.beliefs.values_list("belief", flat=True))
+    with transaction.atomic():
+        MemoryFile.objects.select_for_update().filter(pk=file.pk).first()
+        try:
+            change_file(
+                path=Path(file.path),
+                roots=settings.ENGRAM_MEMORY_MD_ROOTS,
+                change=lambda content: take_sections(content=content),
+                seconds=settings.POLICY.publishing.lock_seconds,
+            )
+        except FolderMissing:
+            log.info("memory_file_is_gone", workspace=file.workspace_id, file=file.pk)
+        file.delete()
+        _copy_to_beliefs(ids)
+
+
+def publish_after_cycle(*, cycle_id: str) -> None:
+    """Publish as the last step of a cycle that has ended, and add to its counts what that did (P11)."""
+    cycle = Cycle.objects.get(pk=cycle_id)
+    if not MemoryFile.objects.for_workspace(cycle.workspace_id).exists():
+        return
+    done = publish_workspace(workspace_id=cycle.workspace_id, now=cycle.now, cycle=cycle)
+    counts = {"promoted": done.promoted, "demoted": done.demoted, "removed": done.removed}
+    Cycle.objects.filter(pk=cycle_id).update(counts={**(cycle.counts or {}), **counts})
+
+
+def publish_due(*, now: datetime) -> list[int]:
+    """Publish the workspaces whose beliefs changed since; return them."""
+    due = list(PublicationDue.objects.order_by("workspace").values_list("workspace", flat=True).distinct())
+    for workspace_id in due:
+        publish_workspace(workspace_id=workspace_id, now=now)
+    return due
