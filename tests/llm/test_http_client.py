@@ -68,6 +68,7 @@ def test_a_call_ends_by_its_deadline_however_slowly_it_is_answered(
 
 
 def test_a_chat_call_ends_by_its_deadline_too(server: ModelServer, model: OpenAIModel) -> None:
+    model.complete(request=classification("a"), timeout=30.0)  # loads what counts tokens
     server.then(ON_THE_WIRE["chunks drip"])
     began = time.monotonic()
     with pytest.raises(CallFailed) as caught:
