@@ -65,15 +65,6 @@ def change_file(
         os.close(folder)
 
 
-def read_file(*, path: Path, roots: Sequence[Path]) -> bytes:
-    """Return the bytes of a file, none where it is not there; raise as `change_file` does."""
-    folder = open_folder(path=path, roots=roots)
-    try:
-        return _File(folder=folder, name=path.name, ends_at=0.0).read() or b""
-    finally:
-        os.close(folder)
-
-
 @contextmanager
 def _locked(folder: int, name: str, ends_at: float) -> Iterator[None]:
     """Hold a lock file, which is never deleted: of two that delete and make it, both would hold it."""

@@ -19,7 +19,7 @@ import pytest
 from django.conf import settings
 
 from memory.publishing import files
-from memory.publishing.files import FileBusy, change_file, read_file
+from memory.publishing.files import FileBusy, change_file
 from memory.publishing.folders import FolderMissing, UnsafePath, check_path
 from memory.publishing.section import TrustedBelief, put_sections, render_beliefs, take_sections
 from tests.faults.test_full_disk import on_a_small_disk
@@ -64,7 +64,7 @@ def test_a_file_that_is_not_there_is_made_and_one_of_nothing_is_not(path: Path) 
     assert not change(other, lambda old: old)
     assert not other.exists()
     assert change(other, lambda old: old + b"first\n")
-    assert read_file(path=other, roots=[path.parent]) == b"first\n"
+    assert other.read_bytes() == b"first\n"
 
 
 def test_rights_stay_as_they_were(path: Path) -> None:
