@@ -7,12 +7,10 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +19,7 @@ import pytest
 from mcp import Client
 
 from tests.docs.pages import OPERATIONS, PAGES, README, ROOT, blocks, prose
+from tests.faults.stack import free_ports
 from tests.mcp.clients import over_command, over_http, text_of
 
 _UP_SECONDS = 180.0
@@ -43,7 +42,7 @@ class Stack:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Run `manage.py up` on a fresh folder and free ports until it is ready for work, and end it afterwards."""
     folder = tmp_path_factory.mktemp("up")
-    web, flower, mcp = _free_ports(3)
+    web, flower, mcp = free_ports(3)
     own = {"ENGRAM_DATA_DIR": str(folder / "data"), "PORT": web, "FLOWER_PORT": flower, "MCP_PORT": mcp}
     # Empty rather than absent: a .env of the person who runs the suite must not lead these commands elsewhere.
     unset = dict.fromkeys(("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"), "")
@@ -60,14 +59,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(timeout=_DOWN_SECONDS)
-
-
-def _free_ports(count: int) -> list[str]:
-    with ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [str(probe.getsockname()[1]) for probe in probes]
 
 
 def _await_ready(stack: Stack, process: subprocess.Popen[bytes]) -> None:

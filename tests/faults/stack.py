@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from django.conf import settings
 from tests.faults.waiting import wait_until
 from tests.faults.workforce import runs
 
-START_SECONDS = 240.0  # a machine that runs a whole suite beside it is slow to start one
+START_SECONDS = 120.0  # a machine that runs a whole suite beside it is slow to start one
+_LOG = "up.log"
 _FOREIGN = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
@@ -34,10 +35,15 @@ class Stack:
 
     def is_ready(self) -> bool:
         """Ask the web process whether the stack can do its work."""
+        self.check_alive()
         try:
             return httpx.get(f"{self.address}/readyz", timeout=10).is_success
         except httpx.TransportError:
             return False
+
+    def check_alive(self) -> None:
+        """Fail with what it said if the stack has ended by itself: nobody need wait for it any longer."""
+        assert runs(self.process), f"the stack has ended: {(self.data.parent / _LOG).read_text(errors='replace')}"
 
     def manage(self, *words: str) -> str:
         """Run a command of the project beside the stack; return what it printed."""
@@ -73,11 +79,12 @@ class Stack:
 @contextmanager
 def running_stack(folder: Path, *, within: Sequence[str] = (), **given: str) -> Iterator[Stack]:
     """Run `manage.py up`, perhaps within another command, until the body ends, and leave nothing of it behind."""
-    web, flower = free_ports()
+    web, flower, tools = free_ports(3)  # a second stack beside this one must find none of them taken
     # Empty rather than absent: a .env of the person who runs the suite must not lead it elsewhere.
-    own = {"ENGRAM_DATA_DIR": str(folder / "data"), "PORT": web, "FLOWER_PORT": flower, "ENGRAM_WORKERS": "1"}
+    ports = {"PORT": web, "FLOWER_PORT": flower, "MCP_PORT": tools}
+    own = {"ENGRAM_DATA_DIR": str(folder / "data"), "ENGRAM_WORKERS": "1", **ports}
     environment = {**os.environ, **dict.fromkeys(_FOREIGN, ""), **own, **given}
-    with (folder / "up.log").open("wb") as log:
+    with (folder / _LOG).open("wb") as log:
         process = subprocess.Popen(
             [*within, sys.executable, "manage.py", "up"],
             cwd=settings.BASE_DIR,
@@ -113,12 +120,13 @@ def family(process: psutil.Process) -> list[psutil.Process]:
         return []
 
 
-def free_ports() -> tuple[str, str]:
-    """Find two ports that nobody listens on."""
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return str(one.getsockname()[1]), str(other.getsockname()[1])
+def free_ports(count: int) -> list[str]:
+    """Find ports that nobody listens on."""
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [str(probe.getsockname()[1]) for probe in probes]
 
 
 def await_ready(stack: Stack) -> None:

@@ -12,7 +12,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.faults.stack import Stack, free_ports, running_stack
+from tests.faults.stack import Stack, running_stack
 from tests.faults.waiting import wait_until
 
 MEGABYTE = 2**20
@@ -24,10 +24,9 @@ PROGRAMS = ("gunicorn", " worker ", " beat ", " flower ", "uvicorn", "beliefsite
 
 
 def test_all_comes_back_by_itself_once_a_full_disk_has_room(tmp_path: Path) -> None:
-    tools, _ = free_ports()
     disk = tmp_path / "data"
     disk.mkdir()
-    with running_stack(tmp_path, within=on_a_small_disk(disk), MCP_PORT=tools) as stack:
+    with running_stack(tmp_path, within=on_a_small_disk(disk)) as stack:
         wait_until(stack.is_ready, what="the stack to be ready", seconds=PATIENCE_SECONDS, every=1.0)
         key = _first_key(tmp_path)
         filler = Path(f"/proc/{stack.process.pid}/root{disk}/filler")

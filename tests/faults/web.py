@@ -16,7 +16,7 @@ from tests.faults.waiting import wait_until
 @contextmanager
 def served(*, folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
     """Run gunicorn until the body ends; yield its address."""
-    port, _ = free_ports()
+    [port] = free_ports(1)
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "gunicorn", "beliefsite.wsgi", "--bind", f"127.0.0.1:{port}", "--threads", "4"]
     with (folder / "web.log").open("ab") as log:
