@@ -18,7 +18,6 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from rest_framework import serializers
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -34,7 +33,7 @@ from memory.api.requests import (
     read_query,
     viewer_from,
 )
-from memory.api.responses import documented, plain_problem
+from memory.api.responses import IgnoreAcceptHeader, documented, plain_problem
 from memory.consolidation.schedule import SWEEP_HEARTBEAT
 from memory.export.exporter import ExportBlock, export_workspace
 from memory.export.file_format import BrokenFile
@@ -163,13 +162,6 @@ class ImportedSerializer(serializers.Serializer[Any]):
     rows = serializers.IntegerField(help_text="Of all kinds.")
     recomputed = serializers.IntegerField(help_text="Beliefs whose numbers did not follow from their evidence.")
     with_secrets = serializers.IntegerField(help_text="Memories that seem to hold secrets, read in as they were.")
-
-
-class IgnoreAcceptHeader(DefaultContentNegotiation):
-    """Take callers for content with what they get: JSON Lines are streamed past all renderers, problems are JSON."""
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
-        return renderers[0], renderers[0].media_type
 
 
 class BoundedStream:

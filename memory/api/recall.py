@@ -1,5 +1,6 @@
-"""POST /recall, /recollections and /context; and what is done only after their answer was sent."""
+"""POST /recall, /recollections and /context, GET /memory.md; and what is done only after their answer was sent."""
 
+import hashlib
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
@@ -9,14 +10,19 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.core.signals import request_finished, request_started
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils import timezone
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory.access import find_project
+from memory.access import find_project, visible_beliefs
 from memory.answers.recall import Recalled, Recollection
 from memory.api.requests import (
     MomentField,
@@ -25,21 +31,25 @@ from memory.api.requests import (
     name_field,
     query_field,
     read_body,
+    read_query,
     viewer_from,
 )
 from memory.api.responses import (
     MEMORY_TYPES,
     RECALL_MODES,
     RECALL_PROFILES,
+    IgnoreAcceptHeader,
     documented,
 )
 from memory.domain.taxonomy import RecallMode
 from memory.models import Permission
+from memory.publishing.publish import render_section
 from memory.recall.prompt_lines import gather_context, recollect
 from memory.recall.query import LINKS_ARE_OF_NOW, WRONG_ORDER, MemoryType, RecallProfile, RecallQuery, RecallScope
 from memory.recall.recall import recall
 
 log = structlog.get_logger(__name__)
+MARKDOWN = "text/markdown"
 
 _NEAREST_ARE_ANSWERED = (
     "As long as there are memories, the best `limit` of them are the answer, however little they have to do with the "
@@ -255,6 +265,59 @@ class ContextView(APIView):
             now=timezone.now(),
         )
         return Response(Recollection.model_validate(context))
+
+
+class MemoryMdQuery(StrictSerializer):
+    """Whose file it is."""
+
+    user = name_field(allow_blank=True, help_text="Its beliefs and those of no user; without, the latter alone.")
+
+
+_SECTION = documented({(200, MARKDOWN): OpenApiTypes.STR}, 404, 422) | {
+    "summary": "Render the most trusted beliefs for an agent's MEMORY.md",
+    "description": (
+        "The section that a file of this scope has, or would have, between its markers; nothing where nothing is "
+        "trusted. An `ETag` goes along: sent back as `If-None-Match`, it gets a 304 while nothing changed."
+    ),
+    "parameters": [MemoryMdQuery],
+}
+
+
+class MemoryMdView(APIView):
+    """The most trusted beliefs of no project, as a section of an agent's MEMORY.md."""
+
+    permission_for = {"GET": Permission.READ}
+    content_negotiation_class = IgnoreAcceptHeader
+
+    @extend_schema(operation_id="read_memory_md", **_SECTION)
+    def get(self, request: Request) -> HttpResponseBase:
+        return _answer_with_section(request, slug=None)
+
+
+class ProjectMemoryMdView(APIView):
+    """The most trusted beliefs of a project likewise."""
+
+    permission_for = {"GET": Permission.READ}
+    content_negotiation_class = IgnoreAcceptHeader
+
+    @extend_schema(operation_id="read_project_memory_md", **_SECTION)
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        return _answer_with_section(request, slug=slug)
+
+
+def _answer_with_section(request: Request, *, slug: str | None) -> HttpResponseBase:
+    asked, viewer = read_query(MemoryMdQuery, request), viewer_from(request)
+    section = render_section(
+        beliefs=visible_beliefs(viewer=viewer),
+        workspace=viewer.workspace,
+        project=find_project(viewer=viewer, slug=slug),
+        user=asked.get("user") or "",
+        now=timezone.now(),
+    )
+    etag = quote_etag(hashlib.sha256(section.encode()).hexdigest()[:32])
+    whole = HttpResponse(section, content_type=f"{MARKDOWN}; charset=utf-8", headers={"ETag": etag})
+    answer: HttpResponseBase | None = get_conditional_response(request._request, etag=etag, response=whole)
+    return answer or whole
 
 
 def _scope(request: Request, asked: Mapping[str, Any]) -> RecallScope:

@@ -20,6 +20,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
@@ -210,6 +211,13 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "description": "An API key of the workspace."}
+
+
+class IgnoreAcceptHeader(DefaultContentNegotiation):
+    """Take callers for content with what they get: text is sent past all renderers, problems are JSON."""
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type
 
 
 class AnswerRenderer(JSONRenderer):

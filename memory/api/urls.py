@@ -15,7 +15,7 @@ from memory.api.forgetting import EraseView
 from memory.api.ingest import EpisodesView, RememberView, TurnsView
 from memory.api.memories import FeedbackView, MemoryView, ResolveView
 from memory.api.operations import ExportView, ImportView, StatusView
-from memory.api.recall import ContextView, RecallView, RecollectionView
+from memory.api.recall import ContextView, MemoryMdView, ProjectMemoryMdView, RecallView, RecollectionView
 from memory.api.reflection import (
     PAIR_ACTIONS,
     ContradictionsView,
@@ -105,6 +105,8 @@ urlpatterns: list[URLPattern] = [
     path("export", ExportView.as_view()),
     path("import", ImportView.as_view()),
     path("context", ContextView.as_view()),
+    path("memory.md", MemoryMdView.as_view()),
+    path("projects/<str:slug>/memory.md", ProjectMemoryMdView.as_view()),
     path("recall", RecallView.as_view()),
     path("recollections", RecollectionView.as_view()),
     path("reflection", ReflectionView.as_view()),

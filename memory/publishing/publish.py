@@ -1,13 +1,14 @@
 """Publish the most trusted beliefs of a workspace into its MEMORY.md files (P1 to P6, P10, P11).
 
 `publish_workspace` brings all its files up to date, after a cycle (`publish_after_cycle`) and whenever beliefs changed
-(`publish_due`). `enable_file` and `disable_file` begin and end that.
+(`publish_due`). `enable_file` and `disable_file` begin and end that; `render_section` is the same text for an agent on
+another machine.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -106,22 +107,27 @@ def _publish(file_id: int, now: datetime, cycle: Cycle | None) -> tuple[Sequence
     file = MemoryFile.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=file_id).first()
     if file is None:
         return (), False
-    chosen = _choose(file, now, may_remove=cycle is not None)
+    chosen = _choose(_beliefs_of(file), _published_in(file), file.workspace, now, may_remove=cycle is not None)
     _note_steps(file, chosen, now, cycle)
-    has_changed = _write(file, _render(file, chosen))
+    has_changed = _write(file, _render(chosen, _published_in(file), file.workspace))
     MemoryFile.objects.filter(pk=file.pk).update(published_at=now, problem="")
     return chosen.steps, has_changed
 
 
-def _choose(file: MemoryFile, now: datetime, *, may_remove: bool) -> Selection:
-    """Choose what a file holds: the best of its scope, and what stood in it before."""
-    policy, workspace, published = settings.POLICY.publishing, file.workspace, _published_in(file)
-    # P2: a project's beliefs, or those of none; its user's, and those of no user
-    beliefs = Belief.objects.for_workspace(workspace).filter(project=file.project_id, user__in={"", file.user})
+def _choose(
+    beliefs: QuerySet[Belief],
+    published: Mapping[str, PublishedBelief],
+    workspace: Workspace,
+    now: datetime,
+    *,
+    may_remove: bool,
+) -> Selection:
+    """Choose among the beliefs of a scope: the best, and what stood in its file before."""
+    policy = settings.POLICY.publishing
     standing = beliefs.filter(pk__in=published)
     trusted = {belief.pk: belief for belief in islice(_trusted(beliefs, workspace), policy.beliefs)}
     sure = {belief.pk for belief in _trusted(standing, workspace)}
-    known = {belief.pk: belief for belief in standing.annotate(**_numbers(workspace))} | trusted
+    known: dict[str, Any] = {belief.pk: belief for belief in standing.annotate(**_numbers(workspace))} | trusted
     gone = _find_gone(standing)
     return choose_beliefs(
         beliefs=[
@@ -142,6 +148,16 @@ def _choose(file: MemoryFile, now: datetime, *, may_remove: bool) -> Selection:
         policy=policy,
         may_remove=may_remove,
     )
+
+
+def _beliefs_of(file: MemoryFile) -> QuerySet[Belief]:
+    beliefs = Belief.objects.for_workspace(file.workspace_id)
+    return select_scope(beliefs=beliefs, project_id=file.project_id, user=file.user)
+
+
+def select_scope(*, beliefs: QuerySet[Belief], project_id: int | None, user: str) -> QuerySet[Belief]:
+    """P2: keep a project's beliefs, or those of none; of a user and of no user."""
+    return beliefs.filter(project=project_id, user__in={"", user})
 
 
 def _published_in(file: MemoryFile) -> dict[str, PublishedBelief]:
@@ -230,10 +246,9 @@ def _copy_to_beliefs(ids: Collection[str]) -> None:
     beliefs.exclude(pk__in=standing).update(demoted_at=last)
 
 
-def _render(file: MemoryFile, chosen: Selection) -> str:
+def _render(chosen: Selection, rows: Mapping[str, PublishedBelief], workspace: Workspace) -> str:
     """Return the section; a former belief is shown once its row says since when it is one."""
-    rows = _published_in(file)
-    beliefs = Belief.objects.annotate(**_numbers(file.workspace)).in_bulk({*chosen.trusted, *chosen.former})
+    beliefs = Belief.objects.annotate(**_numbers(workspace)).in_bulk({*chosen.trusted, *chosen.former})
     former = [
         (beliefs[key], row.confidence, row.demoted_at)
         for key in chosen.former
@@ -293,6 +308,19 @@ def disable_file(*, file: MemoryFile) -> None:
             log.info("memory_file_is_gone", workspace=file.workspace_id, file=file.pk)
         file.delete()
         _copy_to_beliefs(ids)
+
+
+def render_section(
+    *, beliefs: QuerySet[Belief], workspace: Workspace, project: Project | None, user: str, now: datetime
+) -> str:
+    """Return the section of a scope as its file has it, or would have it; nothing is noted.
+
+    `beliefs` are those that the reader may see.
+    """
+    file = MemoryFile.objects.for_workspace(workspace).filter(project=project, user=user).first()
+    rows = _published_in(file) if file else {}
+    scope = select_scope(beliefs=beliefs, project_id=project.pk if project else None, user=user)
+    return _render(_choose(scope, rows, workspace, now, may_remove=False), rows, workspace)
 
 
 def publish_after_cycle(*, cycle_id: str) -> None:

@@ -28,9 +28,9 @@ class Caller:
         text = body if isinstance(body, (str, bytes)) else json.dumps({} if body is None else body)
         return self._client.post(_address(path), text, content_type=content_type)
 
-    def request(self, method: str, path: str) -> Any:
+    def request(self, method: str, path: str, headers: dict[str, str] | None = None) -> Any:
         """Send a request without a body."""
-        return _read_out(self._client.generic(method, _address(path)))
+        return _read_out(self._client.generic(method, _address(path), headers=headers))
 
 
 def _read_out(response: Any) -> Any:

@@ -107,6 +107,8 @@ USER_NAMERS = {
     "POST /erase": "whose memories go",
     "GET /export": "whose memories an owner is told",
     "POST /remember": "whose memory it becomes",
+    "GET /memory.md": "whose trusted beliefs are told (tests/publishing)",
+    "GET /projects/{slug}/memory.md": "whose trusted beliefs are told (tests/publishing)",
 }
 
 

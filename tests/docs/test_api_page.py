@@ -42,7 +42,7 @@ def _calls_on_the_page() -> dict[str, str]:
 def _calls() -> dict[str, str]:
     found: dict[str, str] = {}
     for pattern in urlpatterns:
-        route = re.sub(r"<\w+:\w+_id>", "{id}", str(pattern.pattern))
+        route = re.sub(r"<\w+:(?:\w+_)?(id|slug)>", r"{\1}", str(pattern.pattern))
         permissions: Mapping[str, str] = pattern.callback.view_class.permission_for  # type: ignore[attr-defined]
         found |= {
             f"{method} /{path}": str(needed) for path in _spelled_out(route) for method, needed in permissions.items()

@@ -224,6 +224,7 @@ def test_all_beliefs_are_looked_at_and_tidied(engram: Engram) -> None:
     for statement in ("Mara lives in Porto.", "Mara lives in Ghent."):
         engram.found_belief(statement=statement, evidence=[{"episode": ids[0]}])
     assert engram.reflect(limit=1)["beliefs"] == 2
+    assert b"".join(engram.read_memory_md()) == b""  # two beliefs, and neither is trusted enough
     assert engram.prune_beliefs(dry_run=True) == {"pruned": [], "dry_run": True}
     assert engram.propose_merges()["proposed"] == []
     assert engram.make_meta_beliefs()["made"] == []

@@ -122,6 +122,16 @@ def context(
     return post("/context", locals(), is_repeatable=True)
 
 
+def read_memory_md(*, user: str | None = None) -> Call[bytes]:
+    """Read the section of an agent's MEMORY.md: the most trusted beliefs of no project, as Markdown."""
+    return get("/memory.md", user=user)
+
+
+def read_project_memory_md(slug: str, *, user: str | None = None) -> Call[bytes]:
+    """Read a project's section likewise."""
+    return get(f"/projects/{quote_id(slug)}/memory.md", user=user)
+
+
 def read_status() -> Call[types.Status]:
     """Read how the memory stands."""
     return get("/status")

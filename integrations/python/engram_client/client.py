@@ -140,6 +140,8 @@ class Operations:
     recall = Operation(calls.recall)
     recollect = Operation(calls.recollect)
     context = Operation(calls.context)
+    read_memory_md = StreamOperation(calls.read_memory_md)
+    read_project_memory_md = StreamOperation(calls.read_project_memory_md)
     read_memory = Operation(calls.read_memory)
     read_status = Operation(calls.read_status)
     list_episodes = Operation(calls.list_episodes)
