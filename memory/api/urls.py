@@ -52,6 +52,13 @@ class MemoryNameConverter(StringConverter):
     expected = ("an id such as ep_3f9a1c0b77de",)
 
 
+class ProjectSlugConverter(StringConverter):
+    """A project's slug; anything else names nothing."""
+
+    regex = r"[-\w]{1,100}"
+    expected = ("a project's slug",)
+
+
 class CycleIdConverter(StringConverter):
     """A cycle's id."""
 
@@ -78,6 +85,7 @@ register_converter(BeliefIdConverter, "belief_id")
 register_converter(CycleIdConverter, "cycle_id")
 register_converter(MemoryIdConverter, "memory_id")
 register_converter(MemoryNameConverter, "memory_name")
+register_converter(ProjectSlugConverter, "project_slug")
 register_converter(PairActionConverter, "settling")
 
 urlpatterns: list[URLPattern] = [
@@ -106,7 +114,7 @@ urlpatterns: list[URLPattern] = [
     path("import", ImportView.as_view()),
     path("context", ContextView.as_view()),
     path("memory.md", MemoryMdView.as_view()),
-    path("projects/<str:slug>/memory.md", ProjectMemoryMdView.as_view()),
+    path("projects/<project_slug:slug>/memory.md", ProjectMemoryMdView.as_view()),
     path("recall", RecallView.as_view()),
     path("recollections", RecollectionView.as_view()),
     path("reflection", ReflectionView.as_view()),

@@ -218,7 +218,7 @@ CALLS: dict[tuple[str, str], Call] = {
         stands_in_the_way=409,  # the memory that is there
     ),
     ("api/v1/memory.md", "GET"): Call(permission="read", path=at("/memory.md")),
-    ("api/v1/projects/<str:slug>/memory.md", "GET"): Call(
+    ("api/v1/projects/<project_slug:slug>/memory.md", "GET"): Call(
         permission="read", path=lambda rows: f"/projects/{rows.project.slug}/memory.md", names_a_row=True
     ),
     ("api/v1/status", "GET"): Call(permission="read", path=at("/status")),
@@ -388,7 +388,7 @@ def test_the_walk_would_notice_a_leak(rows: Rows) -> None:
         "POST memories/<memory_id:memory_id>/feedback": {belief},
         "POST memories/<memory_id:memory_id>/resolve": {rows.episode.pk},
         "POST contradictions/<int:pair_id>/<settling:settling>": {belief, SECRET},
-        "GET projects/<str:slug>/memory.md": set(),  # nothing there is trusted enough: see tests/publishing
+        "GET projects/<project_slug:slug>/memory.md": set(),  # nothing there is trusted enough: see tests/publishing
         **{f"POST {of_cycle}/{act}": {cycle} for act in ("cancel", "undo", "release")},
     }
 

@@ -9,7 +9,7 @@ from pytest_django import Settings
 from memory.models import Belief, Permission, Workspace
 from memory.publishing.publish import enable_file, publish_workspace
 from tests import factories
-from tests.api.caller import caller
+from tests.api.caller import caller, is_problem
 from tests.publishing.test_publish import doubt, trusted
 
 pytestmark = pytest.mark.django_db
@@ -70,6 +70,11 @@ def test_a_limited_key_is_told_what_it_may_see(workspace: Workspace) -> None:
     assert reader.get("/memory.md").content == b""
     assert "Of mine." in reader.get("/projects/mine/memory.md").content.decode()
     assert reader.get(f"/projects/{other.slug}/memory.md").status_code == 404
+
+
+@pytest.mark.parametrize("slug", ["%00", "a%00b", "x" * 400, "..", "a b", "no-such-project"])
+def test_what_names_no_project_is_not_there(workspace: Workspace, slug: str) -> None:
+    assert is_problem(caller(Permission.READ, workspace=workspace).get(f"/projects/{slug}/memory.md"), 404)
 
 
 def test_it_is_what_the_file_has(workspace: Workspace, settings: Settings, tmp_path: Path) -> None:
