@@ -169,6 +169,7 @@ def world(workspace: Workspace) -> dict[str, str]:
         workspace=workspace, trigger="person", now=factories.NOW, state="finished", finished_at=Now()
     )
     named = {"belief_id": belief.pk, "memory_id": episode.pk, "cycle_id": cycle.pk, "pair_id": "1"}
+    named["slug"] = factories.project(workspace=workspace).slug
     return named | {"act": "pin", "settling": "dismiss", "episode": episode.pk, "belief": belief.pk, "other": other.pk}
 
 
