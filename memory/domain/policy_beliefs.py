@@ -263,6 +263,24 @@ class PublishingPolicy:
     ] = 30.0
     beliefs: Annotated[Count, "ENGRAM_PUBLISHING_BELIEFS", "P5: most beliefs in a file"] = 10
     former: Annotated[Count, "ENGRAM_PUBLISHING_FORMER", "P5: most former beliefs in a file"] = 5
+    memory_importance: Annotated[
+        Share, "ENGRAM_PUBLISHING_MEMORY_IMPORTANCE", "P8: importance from which an episode graduates into a file"
+    ] = 0.8
+    memory_accesses: Annotated[
+        Count, "ENGRAM_PUBLISHING_MEMORY_ACCESSES", "P8: recalls after which it does so before it is old"
+    ] = 3
+    memory_days: Annotated[
+        Positive, "ENGRAM_PUBLISHING_MEMORY_DAYS", "P8: days after which it does so without being recalled"
+    ] = 14.0
+    memories_per_pass: Annotated[
+        Count, "ENGRAM_PUBLISHING_MEMORIES_PER_PASS", "P8: most episodes that graduate into a file in one pass"
+    ] = 10
+    memory_lines: Annotated[
+        Count, "ENGRAM_PUBLISHING_MEMORY_LINES", "P8: most lines of graduated episodes in a file; the rest is archived"
+    ] = 200
+    archived_memories: Annotated[
+        Count, "ENGRAM_PUBLISHING_ARCHIVED_MEMORIES", "P8: most episodes in the archive; the oldest leave it"
+    ] = 10_000
     lock_seconds: Annotated[
         Positive, "ENGRAM_PUBLISHING_LOCK_SECONDS", "P7: how long a file that somebody else writes is waited for"
     ] = 10.0

@@ -190,7 +190,7 @@ _NUMBER = r"\d(?:[.,]\d+)?"
 _BULLET = r"^[ \t>*+-]*"
 _ITEM = r"^[ \t>]*- "
 
-# Recollections, lines of memory_recall, and the sections of MEMORY.md: whole, cut off, or the beliefs' lines alone.
+# Recollections, lines of memory_recall, and the sections of MEMORY.md: whole, cut off, or single lines.
 _ECHO = re.compile(
     r"<!-- ENGRAM:(?P<part>BELIEFS|MEMORIES):BEGIN -->.*?(?:<!-- ENGRAM:(?P=part):END -->|\Z)"
     r"|<!-- ENGRAM:(?:BELIEFS|MEMORIES):END -->"
@@ -198,6 +198,7 @@ _ECHO = re.compile(
     rf"|\[Belief \({_NUMBER}\): {_BRACKETED}"
     rf"|{_BULLET}\[[A-Z]\] \([^)\n]*\)[^\n]*[—–-] ID: {id_pattern(IdKind.BELIEF, IdKind.EPISODE, IdKind.TURN)}"
     rf"|{_ITEM}[^\n]*\(confidence: {_NUMBER}, evidence: \d+\)[ \t]*$"
+    rf"|{_ITEM}[^\n]*\N{{NO-BREAK SPACE}}\(\d{{4}}-\d\d-\d\d\)[ \t]*$"
     rf"|{_ITEM}\[NO LONGER TRUE\][^\n]*\(was: {_NUMBER}, now: {_NUMBER}, demoted: [\d-]+\)[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )

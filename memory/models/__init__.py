@@ -56,7 +56,7 @@ from memory.models.cycles import (
 )
 from memory.models.episodes import DIMENSIONS, Claim, ClaimEmbedding, Episode, EpisodeAccess, EpisodeEmbedding, Source
 from memory.models.graph import Box, BoxMember, Edge, Entity, Mention, Trace
-from memory.models.publishing import MemoryFile, PublicationDue, PublicationStep, PublishedBelief
+from memory.models.publishing import GraduatedEpisode, MemoryFile, PublicationDue, PublicationStep, PublishedBelief
 from memory.models.tenancy import (
     ApiKey,
     ConfidenceModel,
@@ -108,6 +108,7 @@ __all__ = [
     "FactOutcome",
     "FactType",
     "GateDecision",
+    "GraduatedEpisode",
     "Heartbeat",
     "JobKind",
     "JobVerdict",

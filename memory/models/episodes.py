@@ -59,6 +59,15 @@ class EpisodeQuerySet(WorkspaceQuerySet):
         return self.active().filter(state=ConsolidationState.FAILED, dead_at__isnull=False)
 
 
+# P8, P11: a graduated episode stands in a file.
+_PUBLICATION_DUE = """
+    IF EXISTS (SELECT FROM memory_graduatedepisode WHERE episode_id = NEW.id) THEN
+        INSERT INTO memory_publicationdue (workspace_id) VALUES (NEW.workspace_id);
+    END IF;
+    RETURN NULL;
+"""
+
+
 class Episode(models.Model):
     """B1: one remembered thing. Its text never changes; everything else about it can."""
 
@@ -203,7 +212,17 @@ class Episode(models.Model):
             models.Index(fields=["workspace", "number"], name="episode_number"),
             GinIndex(fields=["search"], name="episode_search"),
         ]
-        triggers = [pgtrigger.ReadOnly(name="episode_text_never_changes", fields=["text"])]
+        triggers = [
+            pgtrigger.ReadOnly(name="episode_text_never_changes", fields=["text"]),
+            pgtrigger.Trigger(
+                name="publication_due",
+                level=pgtrigger.Row,
+                when=pgtrigger.After,
+                operation=pgtrigger.UpdateOf("status", "valid_until"),  # type: ignore[no-untyped-call]  # as it comes
+                condition=pgtrigger.AnyChange("status", "valid_until"),
+                func=_PUBLICATION_DUE,
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.text[:80]

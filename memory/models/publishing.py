@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from memory.models.beliefs import Belief
 from memory.models.cycles import Cycle
+from memory.models.episodes import Episode
 from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
 
 
@@ -56,6 +58,33 @@ class PublishedBelief(models.Model):
         return f"{self.belief_id} in {self.file_id}"
 
 
+class GraduatedEpisode(models.Model):
+    """P8: an episode that is kept in a file, or in the archive beside it."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    file = models.ForeignKey(MemoryFile, on_delete=models.CASCADE, related_name="graduates")
+    episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="graduations")
+    graduated_at = models.DateTimeField()
+    archived_at = models.DateTimeField(null=True, blank=True, help_text="When the file had no more room for it.")
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["file", "episode"], name="graduated_once_into_a_file")]
+        triggers = [
+            pgtrigger.Trigger(
+                name="publication_due",
+                level=pgtrigger.Row,
+                when=pgtrigger.After,
+                operation=pgtrigger.Delete,
+                func="INSERT INTO memory_publicationdue (workspace_id) VALUES (OLD.workspace_id); RETURN NULL;",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.episode_id} in {self.file_id}"
+
+
 class PublicationStep(models.Model):
     """P4: a step of a belief into a file, to its former ones, or out of it."""
 
@@ -77,7 +106,7 @@ class PublicationStep(models.Model):
 
 
 class PublicationDue(models.Model):
-    """P11: a workspace whose files may be out of date; a trigger of the beliefs' table writes it with the change."""
+    """P11: a workspace whose files may be out of date; triggers write it with whatever changes what they tell."""
 
     # No constraint: a workspace that goes with its beliefs leaves rows, which whoever publishes next takes away.
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+", db_constraint=False)

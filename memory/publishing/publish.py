@@ -1,14 +1,15 @@
-"""Publish the most trusted beliefs of a workspace into its MEMORY.md files (P1 to P6, P10, P11).
+"""Publish the most trusted beliefs of a workspace into its MEMORY.md files, and memories below them (P1 to P11).
 
 `publish_workspace` brings all its files up to date, after a cycle (`publish_after_cycle`) and whenever beliefs changed
-(`publish_due`). `enable_file` and `disable_file` begin and end that; `render_section` is the same text for an agent on
-another machine.
+(`publish_due`). `publish_episode` puts one memory there at once. `enable_file` and `disable_file` begin and end that;
+`render_section` is the same text for an agent on another machine.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -31,6 +32,7 @@ from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.models import (
     Belief,
     Cycle,
+    Episode,
     Evidence,
     MemoryFile,
     Project,
@@ -42,7 +44,14 @@ from memory.models import (
     Workspace,
 )
 from memory.publishing.files import change_file
-from memory.publishing.folders import FolderMissing, check_path
+from memory.publishing.folders import FolderMissing, UnsafePath, check_path
+from memory.publishing.graduation import (
+    ARCHIVE_ENDING,
+    archive_path,
+    keep_in_file,
+    render_graduates,
+    update_graduates,
+)
 from memory.publishing.section import FormerBelief, TrustedBelief, put_sections, render_beliefs, take_sections
 
 log = structlog.get_logger(__name__)
@@ -60,10 +69,17 @@ class PathTaken(EngramError):
     field = "path"
 
 
+class NoMemoryFile(EngramError):
+    """A memory whose project and user have no file."""
+
+    status = HTTPStatus.CONFLICT
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationCounts:
     """What a pass did over all files of a workspace; `failed` files could not be written."""
 
+    graduated: int = 0
     promoted: int = 0
     demoted: int = 0
     removed: int = 0
@@ -71,28 +87,34 @@ class PublicationCounts:
     failed: int = 0
 
 
-def publish_workspace(*, workspace_id: int, now: datetime, cycle: Cycle | None = None) -> PublicationCounts:
+def publish_workspace(
+    *, workspace_id: int, now: datetime, cycle: Cycle | None = None, may_graduate: bool = False
+) -> PublicationCounts:
     """Bring the files of a workspace up to date; with a cycle, former beliefs whose time is over leave them (P4).
+
+    Memories graduate in a cycle (P8), or with `may_graduate`.
 
     A file that cannot be written keeps why, and stays as it was with the beliefs in it; the others are written.
     """
     due = PublicationDue.objects.for_workspace(workspace_id)
     newest = due.aggregate(newest=Max("pk"))["newest"]
     steps: Counter[Step] = Counter()
-    written = failed = 0
+    graduated = written = failed = 0
     for file in MemoryFile.objects.for_workspace(workspace_id).order_by("pk"):
         try:
-            done, has_changed = _publish(file.pk, now, cycle)
+            done = _publish(file.pk, now, cycle, may_graduate=may_graduate or cycle is not None)
         except (EngramError, OSError) as error:
             failed += 1
             MemoryFile.objects.filter(pk=file.pk).update(problem=str(error)[:300])
             log.warning("memory_file_not_written", workspace=workspace_id, file=file.pk, error=str(error))
             continue
-        written += has_changed
-        steps.update(step for _, step in done)
+        written += done.has_changed
+        graduated += done.graduated
+        steps.update(step for _, step in done.steps)
     if newest is not None and not failed:
         due.filter(pk__lte=newest).delete()
     return PublicationCounts(
+        graduated=graduated,
         promoted=steps[Step.PROMOTE],
         demoted=steps[Step.DEMOTE],
         removed=steps[Step.REMOVE],
@@ -101,17 +123,31 @@ def publish_workspace(*, workspace_id: int, now: datetime, cycle: Cycle | None =
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Done:
+    """What became of one file."""
+
+    steps: Sequence[tuple[str, Step]] = ()
+    graduated: int = 0
+    has_changed: bool = False
+
+
 @transaction.atomic
-def _publish(file_id: int, now: datetime, cycle: Cycle | None) -> tuple[Sequence[tuple[str, Step]], bool]:
-    """Decide, note and write one file, all or nothing; return the steps, and whether its bytes changed."""
+def _publish(
+    file_id: int, now: datetime, cycle: Cycle | None, *, may_graduate: bool, kept: Episode | None = None
+) -> _Done:
+    """Decide, note and write one file, all or nothing; `kept` is an episode that it must keep from now on."""
     file = MemoryFile.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=file_id).first()
     if file is None:
-        return (), False
+        return _Done()
+    if kept:
+        keep_in_file(file=file, episode=kept, now=now)
+    graduated = update_graduates(file=file, now=now, may_add=may_graduate)
     chosen = _choose(_beliefs_of(file), _published_in(file), file.workspace, now, may_remove=cycle is not None)
     _note_steps(file, chosen, now, cycle)
-    has_changed = _write(file, _render(chosen, _published_in(file), file.workspace))
+    has_changed = _write_both(file, _render(chosen, _published_in(file), file.workspace))
     MemoryFile.objects.filter(pk=file.pk).update(published_at=now, problem="")
-    return chosen.steps, has_changed
+    return _Done(steps=chosen.steps, graduated=graduated, has_changed=has_changed)
 
 
 def _choose(
@@ -266,23 +302,42 @@ def _render(chosen: Selection, rows: Mapping[str, PublishedBelief], workspace: W
     )
 
 
-def _write(file: MemoryFile, section: str) -> bool:
+def _write_both(file: MemoryFile, beliefs: str) -> bool:
+    """Write the archive and then the file, so that what had to make room is in one of them at any time."""
+    memories, archived = render_graduates(file=file)
+    path, makes = Path(file.path), _OWN_FOLDERS if file.project_id else 1
+    has_changed = _write_archive(path, partial(_put, "", archived), makes=makes, is_wanted=bool(archived))
+    return _write(path, partial(_put, beliefs, memories), makes=makes) or has_changed
+
+
+def _write_archive(path: Path, change: Callable[[bytes], bytes], *, makes: int = 0, is_wanted: bool = False) -> bool:
+    archive = archive_path(path)
+    return (is_wanted or os.path.lexists(archive)) and _write(archive, change, makes=makes)
+
+
+def _write(path: Path, change: Callable[[bytes], bytes], *, makes: int = 0) -> bool:
     return change_file(
-        path=Path(file.path),
+        path=path,
         roots=settings.ENGRAM_MEMORY_MD_ROOTS,
-        change=partial(_put, section),
-        makes=_OWN_FOLDERS if file.project_id else 1,
+        change=change,
+        makes=makes,
         seconds=settings.POLICY.publishing.lock_seconds,
     )
 
 
-def _put(section: str, content: bytes) -> bytes:
-    return put_sections(content=content, beliefs=section, memories="")
+def _put(beliefs: str, memories: str, content: bytes) -> bytes:
+    return put_sections(content=content, beliefs=beliefs, memories=memories)
+
+
+def _take(content: bytes) -> bytes:
+    return take_sections(content=content)
 
 
 def enable_file(*, workspace: Workspace, path: Path, project: Project | None, user: str, now: datetime) -> MemoryFile:
     """Have a workspace publish into a path from now on; raise UnsafePath or PathTaken."""
     real = check_path(path=path, roots=settings.ENGRAM_MEMORY_MD_ROOTS)
+    if real.stem.endswith(ARCHIVE_ENDING):
+        raise UnsafePath(f"{real.name} is what the archive of another file would be called.")
     try:
         with transaction.atomic():
             return MemoryFile.objects.create(
@@ -298,12 +353,8 @@ def disable_file(*, file: MemoryFile) -> None:
     with transaction.atomic():
         MemoryFile.objects.select_for_update().filter(pk=file.pk).first()
         try:
-            change_file(
-                path=Path(file.path),
-                roots=settings.ENGRAM_MEMORY_MD_ROOTS,
-                change=lambda content: take_sections(content=content),
-                seconds=settings.POLICY.publishing.lock_seconds,
-            )
+            _write_archive(Path(file.path), _take)
+            _write(Path(file.path), _take)
         except FolderMissing:
             log.info("memory_file_is_gone", workspace=file.workspace_id, file=file.pk)
         file.delete()
@@ -323,13 +374,26 @@ def render_section(
     return _render(_choose(scope, rows, workspace, now, may_remove=False), rows, workspace)
 
 
+def publish_episode(*, episode: Episode, now: datetime) -> str:
+    """Have the file of an episode's project and user keep it from now on (P12); return the file's path.
+
+    Raise NoMemoryFile where there is none, and what `change_file` raises: then nothing is kept.
+    """
+    scope = MemoryFile.objects.for_workspace(episode.workspace_id).filter(project=episode.project_id, user=episode.user)
+    file = scope.first()
+    if file is None:
+        raise NoMemoryFile("No MEMORY.md is written for this project and user.")
+    _publish(file.pk, now, None, may_graduate=False, kept=episode)
+    return str(file.path)
+
+
 def publish_after_cycle(*, cycle_id: str) -> None:
     """Publish as the last step of a cycle that has ended, and add to its counts what that did (P11)."""
     cycle = Cycle.objects.get(pk=cycle_id)
     if not MemoryFile.objects.for_workspace(cycle.workspace_id).exists():
         return
     done = publish_workspace(workspace_id=cycle.workspace_id, now=cycle.now, cycle=cycle)
-    counts = {"promoted": done.promoted, "demoted": done.demoted, "removed": done.removed}
+    counts = {"graduated": done.graduated, "promoted": done.promoted, "demoted": done.demoted, "removed": done.removed}
     Cycle.objects.filter(pk=cycle_id).update(counts={**(cycle.counts or {}), **counts})
 
 

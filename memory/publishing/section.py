@@ -73,8 +73,11 @@ def render_memories(*, memories: Sequence[GraduatedMemory]) -> str:
 
 
 def memory_line(memory: GraduatedMemory) -> str:
-    """Return the line of a graduated memory, without its bullet."""
-    return f"{one_line(memory.text)} ({memory.occurred_on:%Y-%m-%d})"
+    """Return the line of a graduated memory, without its bullet.
+
+    It is known by the no-break space, which no text on one line has: a person's own lists may end in dates, too.
+    """
+    return f"{one_line(memory.text)}\N{NO-BREAK SPACE}({memory.occurred_on:%Y-%m-%d})"
 
 
 def _block(heading: str, lines: Iterable[str]) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from pytest_django import Settings
 
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
@@ -20,7 +19,6 @@ from memory.forgetting import forget_episode
 from memory.ledger.transactions import change_status
 from memory.models import (
     Belief,
-    Cycle,
     Episode,
     MemoryFile,
     PublicationDue,
@@ -33,34 +31,13 @@ from memory.publishing.publish import (
     PathTaken,
     disable_file,
     enable_file,
-    publish_after_cycle,
     publish_due,
     publish_workspace,
 )
 from tests import factories
+from tests.publishing.passes import MINE, NOW, cycle
 
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
-NOW = factories.NOW
-MINE = b"# My notes\n\n- milk\n"
-
-
-@pytest.fixture
-def root(settings: Settings, tmp_path: Path) -> Path:
-    """Allow one folder, with a person's file in it."""
-    settings.ENGRAM_MEMORY_MD_ROOTS = [tmp_path]
-    (tmp_path / "MEMORY.md").write_bytes(MINE)
-    return tmp_path
-
-
-@pytest.fixture
-def workspace(db: None) -> Workspace:
-    return factories.workspace()
-
-
-@pytest.fixture
-def file(workspace: Workspace, root: Path) -> MemoryFile:
-    """Publish what is of no project and no user into the person's file."""
-    return enable_file(workspace=workspace, path=root / "MEMORY.md", project=None, user="", now=NOW)
 
 
 def trusted(workspace: Workspace, statement: str, *, supports: int = 4, **given: Any) -> Belief:
@@ -81,18 +58,6 @@ def doubt(belief: Belief, confidence: float) -> None:
     Belief.objects.filter(pk=belief.pk).update(alpha=10 * confidence, beta=10 * (1 - confidence))
 
 
-def cycle(workspace: Workspace, *, days: float = 0.0) -> dict[str, int]:
-    """Let a cycle end that publishes so many days later; return its counts."""
-    now = NOW + timedelta(days=days)
-    ended = Cycle.objects.create(
-        workspace=workspace, now=now, opened_at=now, trigger="person", state="finished", finished_at=now, counts={}
-    )
-    publish_after_cycle(cycle_id=ended.pk)
-    ended.refresh_from_db()
-    counts: dict[str, int] = ended.counts
-    return counts
-
-
 def lines_of(file: MemoryFile) -> list[str]:
     """Read the bullets of our section."""
     content = Path(file.path).read_bytes()
@@ -102,7 +67,7 @@ def lines_of(file: MemoryFile) -> list[str]:
 
 def test_trusted_beliefs_stand_above_what_a_person_wrote(workspace: Workspace, file: MemoryFile) -> None:
     belief = trusted(workspace, "Mia prefers the train.")
-    assert cycle(workspace) == {"promoted": 1, "demoted": 0, "removed": 0}
+    assert cycle(workspace) == {"graduated": 0, "promoted": 1, "demoted": 0, "removed": 0}
     assert lines_of(file) == ["- Mia prefers the train. (confidence: 0.83, evidence: 4)"]
     belief.refresh_from_db()
     assert (belief.promoted_at, belief.demoted_at, belief.published_confidence) == (NOW, None, belief.confidence)
@@ -150,7 +115,7 @@ def test_a_second_pass_writes_nothing(workspace: Workspace, file: MemoryFile) ->
     trusted(workspace, "Mia prefers the train.")
     cycle(workspace)
     seen = Path(file.path).stat()
-    assert cycle(workspace, days=1) == {"promoted": 0, "demoted": 0, "removed": 0}
+    assert cycle(workspace, days=1) == {"graduated": 0, "promoted": 0, "demoted": 0, "removed": 0}
     assert (Path(file.path).stat().st_ino, Path(file.path).stat().st_mtime_ns) == (seen.st_ino, seen.st_mtime_ns)
 
 
@@ -159,12 +124,12 @@ def test_what_is_doubted_is_a_former_belief_and_then_removed(workspace: Workspac
     belief = trusted(workspace, "Mia drinks coffee.")
     cycle(workspace)
     doubt(belief, 0.4)
-    assert cycle(workspace, days=1) == {"promoted": 0, "demoted": 1, "removed": 0}
+    assert cycle(workspace, days=1) == {"graduated": 0, "promoted": 0, "demoted": 1, "removed": 0}
     assert lines_of(file) == ["- [NO LONGER TRUE] Mia drinks coffee. (was: 0.83, now: 0.40, demoted: 2026-03-02)"]
     belief.refresh_from_db()
     assert belief.demoted_at == NOW + timedelta(days=1)
 
-    assert cycle(workspace, days=2) == {"promoted": 0, "demoted": 0, "removed": 1}
+    assert cycle(workspace, days=2) == {"graduated": 0, "promoted": 0, "demoted": 0, "removed": 1}
     assert lines_of(file) == []
     belief.refresh_from_db()
     assert [belief.promoted_at, belief.demoted_at, belief.published_confidence] == [None] * 3
@@ -201,7 +166,7 @@ def test_a_belief_that_recovers_is_promoted_again(workspace: Workspace, file: Me
     doubt(belief, 0.6)
     cycle(workspace, days=1)
     doubt(belief, 0.9)
-    assert cycle(workspace, days=2) == {"promoted": 1, "demoted": 0, "removed": 0}
+    assert cycle(workspace, days=2) == {"graduated": 0, "promoted": 1, "demoted": 0, "removed": 0}
     assert lines_of(file) == ["- Mia drinks coffee. (confidence: 0.90, evidence: 4)"]
     belief.refresh_from_db()
     assert (belief.promoted_at, belief.demoted_at) == (NOW + timedelta(days=2), None)
@@ -215,7 +180,7 @@ def test_the_best_ten_have_a_place_and_what_overflows_is_no_former_belief(
     cycle(workspace)
     assert [line.split("(")[0] for line in lines_of(file)] == [f"- Belief {n}. " for n in range(13, 3, -1)]
     trusted(workspace, "The best of all.", supports=20)
-    assert cycle(workspace, days=1) == {"promoted": 1, "demoted": 0, "removed": 0}
+    assert cycle(workspace, days=1) == {"graduated": 0, "promoted": 1, "demoted": 0, "removed": 0}
     assert len(lines_of(file)) == 10
     assert "NO LONGER" not in Path(file.path).read_text()
     worst.refresh_from_db()

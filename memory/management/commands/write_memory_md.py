@@ -41,17 +41,19 @@ class Command(WorkspaceCommand):
             enable_file(workspace=workspace, path=path, project=project, user=user or "", now=now)
         elif options["path"] or project or user:
             raise usage_error("--path, --project and --user name a file to --enable or to --remove.")
-        done = publish_workspace(workspace_id=workspace.pk, now=now)
+        done = publish_workspace(workspace_id=workspace.pk, now=now, may_graduate=True)
         files = MemoryFile.objects.for_workspace(workspace).order_by("path")
         told = [f"{file.path}: {file.problem or 'up to date'}" for file in files]
+        counts = {name: getattr(done, name) for name in ("graduated", "promoted", "demoted", "removed")}
         return Report(
             values={
                 "files": [{"path": file.path, "problem": file.problem} for file in files],
-                "promoted": done.promoted, "demoted": done.demoted, "removed": done.removed, "written": done.written,
+                **counts,
+                "written": done.written,
             },
-            lines=[*told, f"{done.promoted} promoted, {done.demoted} demoted, {done.removed} removed"],
+            lines=[*told, ", ".join(f"{count} {name}" for name, count in counts.items())],
             has_failed=done.failed > 0,
-        )  # fmt: skip
+        )
 
 
 def _usual_path(project: Project | None) -> Path:
