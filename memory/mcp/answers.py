@@ -24,6 +24,8 @@ class Saved(Answer):
     beliefs: dict[str, str] | None = Field(
         default=None, description="With at_once: which beliefs were created, reinforced, weakened or superseded."
     )
+    file: str | None = Field(default=None, description="With in_file: the MEMORY.md that it stands in now.")
+    file_problem: str | None = Field(default=None, description="With in_file: why it stands in none.")
 
 
 class Forgotten(Answer):

@@ -60,6 +60,7 @@ class Caller:
     key: ApiKey
     viewer: Viewer
     now: datetime
+    is_local: bool = False  # they started the server themselves, on this machine
 
     @property
     def workspace(self) -> Workspace:
@@ -115,7 +116,13 @@ def _require(row: Row | None, named: str) -> Row:
 
 
 def admit(
-    *, key_text: str, permission: Permission, usage: CallKind, is_for_whole_workspace: bool = False, now: datetime
+    *,
+    key_text: str,
+    permission: Permission,
+    usage: CallKind,
+    is_for_whole_workspace: bool = False,
+    is_local: bool = False,
+    now: datetime,
 ) -> Caller:
     """Let a key's holder in for one call; raise Forbidden, or RateLimited where its share is used up."""
     key = find_key(text=key_text) if key_text else None
@@ -127,7 +134,7 @@ def admit(
     if not grants(key=key, permission=permission):
         raise Forbidden(missing_permission(permission))
     check_rate(key=key, usage=usage)
-    return Caller(key=key, viewer=viewer_of(key=key), now=now)
+    return Caller(key=key, viewer=viewer_of(key=key), now=now, is_local=is_local)
 
 
 class ToolRefused(Exception):
@@ -156,7 +163,7 @@ class Tool:
     effect: Effect
     is_for_whole_workspace: bool  # not for keys that are limited to projects
 
-    def call(self, *, key_text: str, arguments: dict[str, Any]) -> Answer:
+    def call(self, *, key_text: str, arguments: dict[str, Any], is_local: bool = False) -> Answer:
         """Run the tool for a key's holder on arguments without secrets; raise ToolRefused for a model to act on."""
         try:
             caller = admit(
@@ -164,6 +171,7 @@ class Tool:
                 permission=self.permission,
                 usage=self.usage,
                 is_for_whole_workspace=self.is_for_whole_workspace,
+                is_local=is_local,
                 now=timezone.now(),
             )
             told = redact_values(workspace_id=caller.workspace.pk, values=arguments)

@@ -97,7 +97,7 @@ def _as_coroutine(tool: Tool, key_text: str) -> Callable[..., Awaitable[CallTool
         key = key_text or _key_in(context)
         loop = asyncio.get_running_loop()
         try:
-            told = await loop.run_in_executor(POOL, _call_tool, tool, key, arguments)
+            told = await loop.run_in_executor(POOL, _call_tool, tool, key, arguments, bool(key_text))
         except ToolRefused as refusal:
             raise ToolError(str(refusal)) from refusal
         content = TextContent(type="text", text=told.as_text())
@@ -113,11 +113,11 @@ def _as_coroutine(tool: Tool, key_text: str) -> Callable[..., Awaitable[CallTool
     return run
 
 
-def _call_tool(tool: Tool, key_text: str, arguments: dict[str, Any]) -> Answer:
+def _call_tool(tool: Tool, key_text: str, arguments: dict[str, Any], is_local: bool) -> Answer:
     """Call a tool; the thread's connection to the database is looked at before and after, as with a request."""
     close_old_connections()
     try:
-        return tool.call(key_text=key_text, arguments=arguments)
+        return tool.call(key_text=key_text, arguments=arguments, is_local=is_local)
     finally:
         close_old_connections()
 

@@ -7,10 +7,12 @@ from typing import Annotated, Any, Literal
 from django.conf import settings
 from pydantic import Field
 
+from memory.access import missing_permission
 from memory.answers.changes import Faded
 from memory.answers.changes import Feedback as FeedbackAnswer
 from memory.consolidation.curation import BeliefText
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
+from memory.domain.errors import EngramError
 from memory.domain.identity import is_episode_id, is_turn_id
 from memory.domain.taxonomy import Category
 from memory.erasure.erase import erase_unread_turn
@@ -59,8 +61,9 @@ from memory.mcp.interface import (
     UserName,
     tool,
 )
-from memory.models import ContradictionCandidate, Permission
+from memory.models import ContradictionCandidate, Episode, Permission
 from memory.models.beliefs import Timeframe
+from memory.publishing.publish import publish_episode
 from memory.recall.usage import Feedback, give_feedback
 
 _MOST_IDS = 100
@@ -96,6 +99,13 @@ def save(
         bool,
         Field(description="True where a person wants it believed now: its facts become beliefs, or change some."),
     ] = False,
+    in_file: Annotated[
+        bool,
+        Field(
+            description="True where a person wants it in MEMORY.md, which is read with every prompt: takes a server "
+            "that the client starts on its own machine, and a key with the permission curate."
+        ),
+    ] = False,
 ) -> Saved:
     """Save one thing that happened or was said and that will matter in another conversation: a preference, a decision
     and its reason, a correction, a fact about a person or project, how something is done. Save it when it comes up,
@@ -112,8 +122,11 @@ def save(
         "idempotency_key": idempotency_key,
     }  # fmt: skip
     arrival = IngestContext.of_key(key=caller.key, now=caller.now)
-    if at_once:
-        return _remember(line, arrival)
+    saved = _remember(line, arrival) if at_once else _store(line, arrival)
+    return _put_into_file(saved, caller) if in_file and not saved.forgotten else saved
+
+
+def _store(line: dict[str, Any], arrival: IngestContext) -> Saved:
     [outcome] = store_raw_episodes(raw_lines=[line], arrival=arrival)
     if isinstance(outcome, Rejected):
         raise InvalidRequest(outcome.detail)
@@ -132,6 +145,19 @@ def _remember(line: dict[str, Any], arrival: IngestContext) -> Saved:
         reason=remembered.reason or None,
         beliefs={one.id: one.action for one in remembered.beliefs},
     )
+
+
+def _put_into_file(saved: Saved, caller: Caller) -> Saved:
+    """P12: have the file of its project and user keep what was saved; what cannot be done is told, and it is saved."""
+    if not caller.is_local:
+        return saved.model_copy(update={"file_problem": "It is saved; over HTTP nothing is put into a file."})
+    if not caller.may(Permission.CURATE):
+        return saved.model_copy(update={"file_problem": f"It is saved. {missing_permission(Permission.CURATE)}"})
+    try:
+        path = publish_episode(episode=Episode.objects.get(pk=saved.id), now=caller.now)
+    except (EngramError, OSError) as error:
+        return saved.model_copy(update={"file_problem": f"It is saved. {error}"})
+    return saved.model_copy(update={"file": path})
 
 
 @tool("memory_forget", title="Forget a memory", permission=Permission.WRITE, effect=Effect.DESTROY)
