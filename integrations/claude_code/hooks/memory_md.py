@@ -1,4 +1,4 @@
-"""SessionStart: the most trusted beliefs at the top of the MEMORY.md that ENGRAM_MEMORY_MD names, for a server elsewhere.
+"""SessionStart: the most trusted beliefs at the top of the file that ENGRAM_MEMORY_MD names.
 
 Off where that variable is not set. Nothing is printed. What was written last is noted with its ETag, so that a section
 that is still there, and still right, is not fetched again.

@@ -92,7 +92,7 @@ def project_of(event: Event) -> dict[str, str]:
 
 
 def folder_of(event: Event) -> str:
-    """Return the folder that the client was started in, or else the one that it is in; nothing where neither is told."""
+    """Return the folder that the client was started in, or else the one that it is in."""
     return str(os.environ.get("CLAUDE_PROJECT_DIR") or event.get("cwd") or "")
 
 

@@ -64,7 +64,7 @@ class File:
         ]
 
     def change(self, change: Callable[[bytes], bytes]) -> bytes:
-        """Put what is made of the file's bytes in their place, and return it; made again if a person saved meanwhile."""
+        """Put what is made of the file's bytes in their place, and return it; again if a person saved meanwhile."""
         found = self.read() or b""
         if change(found) == found and not self.leftovers():
             return found
