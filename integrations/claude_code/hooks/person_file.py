@@ -174,6 +174,7 @@ class File:
             _exchange_names(self.folder, spare, self.name)
             expected, placed, came_out = placed, came_out, self._inode(spare)
             if came_out == expected:
+                os.unlink(spare, dir_fd=self.folder)
                 return False
 
     @contextmanager
