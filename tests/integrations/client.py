@@ -9,8 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -45,16 +47,24 @@ class ClaudeCode:
     environment: Mapping[str, str]
 
     def fire(self, event: str, **given: Any) -> Done:
-        """Run the hook of an event as the client does; `raw` is sent in the place of an event."""
+        """Run the hooks of an event as the client does, at once; `raw` is sent in the place of an event."""
         raw = given.pop("raw", None)
         content = json.dumps({"hook_event_name": event, "cwd": str(self.folder), "permission_mode": "default", **given})
         began = time.monotonic()
-        done = subprocess.run(
-            _command(event), input=content if raw is None else raw, capture_output=True, text=True, check=False,
-            env={**os.environ, "CLAUDE_PLUGIN_ROOT": str(PLUGIN), **self.environment}, timeout=30,
-        )  # fmt: skip
-        seconds = time.monotonic() - began
-        return Done(printed=done.stdout, complained=done.stderr, status=done.returncode, seconds=seconds)
+        with ThreadPoolExecutor() as pool:
+            done = list(pool.map(partial(self._run, content=content if raw is None else raw), _commands(event)))
+        return Done(
+            printed="".join(one.stdout for one in done),
+            complained="".join(one.stderr for one in done),
+            status=max((one.returncode for one in done), key=abs),
+            seconds=time.monotonic() - began,
+        )
+
+    def _run(self, command: Sequence[str], *, content: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "CLAUDE_PLUGIN_ROOT": str(PLUGIN), **self.environment}
+        return subprocess.run(
+            command, input=content, capture_output=True, text=True, check=False, env=environment, timeout=30
+        )
 
     def elsewhere(self, **environment: str) -> "ClaudeCode":
         """Return the same client with other values in its environment."""
@@ -78,12 +88,11 @@ def plugin_module(name: str) -> ModuleType:
     return module
 
 
-def _command(event: str) -> Sequence[str]:
-    [group] = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"][event]
-    [hook] = group["hooks"]
-    command: str = hook["command"]
-    words = shlex.split(command.replace("${CLAUDE_PLUGIN_ROOT}", str(PLUGIN)))
-    return [sys.executable if word == "python3" else word for word in words]
+def _commands(event: str) -> Iterator[Sequence[str]]:
+    for group in json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"][event]:
+        for hook in group["hooks"]:
+            words = shlex.split(hook["command"].replace("${CLAUDE_PLUGIN_ROOT}", str(PLUGIN)))
+            yield [sys.executable if word == "python3" else word for word in words]
 
 
 def said(role: str, content: object, uuid: str, **given: Any) -> dict[str, Any]:

@@ -8,13 +8,12 @@ line, so that neither adds what the other has brought in.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any, BinaryIO, Iterator, Mapping, Optional, Tuple  # noqa: UP035 - for 3.9
 
+from client_state import state_file, write_state
 from memory_server import ask, own, project_of, run_hook, seconds_of
 from memory_server import note as say
 
@@ -35,14 +34,14 @@ def keep_turns(event: Mapping[str, Any]) -> Optional[str]:  # noqa: UP045 - for 
     Each batch that was taken is noted: what the time is too short for goes on there, and not where it began.
     """
     path = Path(str(event.get("transcript_path") or "")).expanduser()
-    note = _note_for(path)
+    note = state_file(str(path))
     session = str(event.get("session_id") or path.stem)
     whose = {**project_of(event), **own("user")}
     for batch, place in _batches(_read_new(path, _noted(note, path), session), whose):
         status, answer = ask("POST", "/turns", {"turns": batch}, seconds=SECONDS) if batch else (_REFUSED[0], None)
         if status not in _REFUSED or _is_set_up_wrong(answer):
             return None
-        _write_note(note, place)
+        write_state(note, {"offset": place[0], "turns": place[1]})
     return None
 
 
@@ -104,13 +103,6 @@ def _is_full(batch: list[dict[str, Any]], size: int) -> bool:
     return bool(batch) and (len(batch) == _BATCH or size > _BATCH_BYTES)
 
 
-def _note_for(path: Path) -> Path:
-    """Return the file that notes how far a transcript was sent to this server under this key."""
-    base = os.environ.get("CLAUDE_PLUGIN_DATA") or os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    named = "\0".join([str(path), os.environ.get("ENGRAM_URL", ""), os.environ.get("ENGRAM_API_KEY", "")])
-    return Path(base) / "engram-claude-code" / f"{hashlib.sha256(named.encode()).hexdigest()[:32]}.json"
-
-
 def _noted(note: Path, path: Path) -> Place:
     """Return how far it was sent; its beginning where nobody knows, or where the transcript is shorter than that."""
     try:
@@ -119,16 +111,6 @@ def _noted(note: Path, path: Path) -> Place:
         return (offset, sent) if 0 <= offset <= path.stat().st_size else (0, 0)
     except (OSError, ValueError, KeyError, TypeError):
         return 0, 0
-
-
-def _write_note(note: Path, place: Place) -> None:
-    try:
-        note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        drawn = note.with_suffix(f".{os.getpid()}")
-        drawn.write_text(json.dumps({"offset": place[0], "turns": place[1]}))
-        drawn.replace(note)
-    except OSError as error:
-        say(f"the note of what was sent: {error}")
 
 
 LONGEST_TURN = 32 * 1024  # bytes of a turn's content; of a longer one each part is a turn

@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Callable, Mapping, Optional, Union  # noqa: UP035 - for 3.9
+from typing import Any, Callable, Mapping, Optional, Tuple, Union  # noqa: UP035 - for 3.9
 from urllib.parse import urlsplit
 
 BEGAN = time.monotonic()
@@ -25,6 +25,7 @@ _PORTS = {"http": 80, "https": 443}
 
 Event = Mapping[str, Any]
 Told = Union[str, Mapping[str, Any]]  # noqa: UP007 - for 3.9
+Answer = Tuple[int, Mapping[str, str], bytes]  # status, headers by their names in small letters, body  # noqa: UP006
 
 
 class Unusable(Exception):
@@ -85,31 +86,44 @@ def project_of(event: Event) -> dict[str, str]:
     named = own("project")
     if named or os.environ.get("ENGRAM_PROJECT_FROM_FOLDER", "").strip() not in _ON:
         return named
-    folder = str(os.environ.get("CLAUDE_PROJECT_DIR") or event.get("cwd") or "")
-    name = re.split(r"[\\/]+", folder.rstrip("\\/"))[-1]
+    name = re.split(r"[\\/]+", folder_of(event).rstrip("\\/"))[-1]
     slug = re.sub(r"[^-\w]+", "-", name.lower()).strip("-")[:_LONGEST_SLUG]
     return {"project": slug} if slug else {}
 
 
+def folder_of(event: Event) -> str:
+    """Return the folder that the client was started in, or else the one that it is in."""
+    return str(os.environ.get("CLAUDE_PROJECT_DIR") or event.get("cwd") or "")
+
+
 def ask(method: str, path: str, body: object = None, *, seconds: float) -> tuple[int, Any]:
-    """Send one request with the key of the environment; return status and answer. Raise Unusable or OSError."""
+    """Send one request; return status and parsed answer, None for one that is no JSON. Raise Unusable or OSError."""
+    status, _, content = send(method, path, b"" if body is None else json.dumps(body).encode(), seconds=seconds)
+    try:
+        answer = json.loads(content)
+    except ValueError:
+        answer = None
+    if not 200 <= status < 300:
+        note(f"{method} {path}: {status} {detail_of(answer)}")
+    return status, answer
+
+
+def send(method: str, path: str, content: bytes = b"", *, etag: str = "", seconds: float) -> Answer:
+    """Send one request with the key of the environment. Raise Unusable or OSError."""
     key = os.environ.get("ENGRAM_API_KEY", "").strip()
     if not key.isascii() or not key.isprintable() or not key:
         raise Unusable("ENGRAM_API_KEY is not set, or is no key")
     base = urlsplit(os.environ.get("ENGRAM_URL", "").strip() or "http://127.0.0.1:8000")
-    content = b"" if body is None else json.dumps(body).encode()
+    condition = f"If-None-Match: {etag}\r\n" if etag else ""
     # Of HTTP/1.0: the answer ends where the connection does, and never comes in chunks.
     head = (
         f"{method} {base.path.rstrip('/')}{_PREFIX}{path} HTTP/1.0\r\nHost: {base.netloc}\r\n"
         f"Authorization: Bearer {key}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n"
-        "Connection: close\r\n\r\n"
+        f"{condition}Connection: close\r\n\r\n"
     )
     with _connected(base.scheme, base.hostname, base.port, seconds) as connection:
         connection.sendall(head.encode() + content)
-        status, answer = _read(connection)
-    if not 200 <= status < 300:
-        note(f"{method} {path}: {status} {detail_of(answer)}")
-    return status, answer
+        return _read(connection)
 
 
 def detail_of(answer: object) -> str:
@@ -131,8 +145,7 @@ def _connected(scheme: str, host: Optional[str], port: Optional[int], seconds: f
     return ssl.create_default_context().wrap_socket(plain, server_hostname=host)
 
 
-def _read(connection: socket.socket) -> tuple[int, Any]:
-    """Return status and parsed body; None for a body that is no JSON."""
+def _read(connection: socket.socket) -> Answer:
     parts, size = [], 0
     while (part := connection.recv(65_536)) and size < _MOST_BYTES:
         parts.append(part)
@@ -141,7 +154,5 @@ def _read(connection: socket.socket) -> tuple[int, Any]:
     words = head.split(b" ", 2)
     if not head.startswith(b"HTTP/") or len(words) < 2 or not words[1].isdigit():
         raise Unusable("the answer is not of HTTP")
-    try:
-        return int(words[1]), json.loads(content)
-    except ValueError:
-        return int(words[1]), None
+    headers = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:])
+    return int(words[1]), {name.lower(): value.strip() for name, _, value in headers}, content
