@@ -269,11 +269,16 @@ def _render(chosen: Selection, rows: Mapping[str, PublishedBelief], workspace: W
 def _write(file: MemoryFile, section: str) -> bool:
     return change_file(
         path=Path(file.path),
-        roots=settings.ENGRAM_MEMORY_MD_ROOTS,
+        roots=_roots(),
         change=partial(_put, section),
         makes=_OWN_FOLDERS if file.project_id else 1,
         seconds=settings.POLICY.publishing.lock_seconds,
     )
+
+
+def _roots() -> list[Path]:
+    """P2: list the folders below which files may be written; the demo's is the server's own."""
+    return [*settings.ENGRAM_MEMORY_MD_ROOTS, settings.DEMO_DIR]
 
 
 def _put(section: str, content: bytes) -> bytes:
@@ -282,7 +287,7 @@ def _put(section: str, content: bytes) -> bytes:
 
 def enable_file(*, workspace: Workspace, path: Path, project: Project | None, user: str, now: datetime) -> MemoryFile:
     """Have a workspace publish into a path from now on; raise UnsafePath or PathTaken."""
-    real = check_path(path=path, roots=settings.ENGRAM_MEMORY_MD_ROOTS)
+    real = check_path(path=path, roots=_roots())
     try:
         with transaction.atomic():
             return MemoryFile.objects.create(
@@ -300,7 +305,7 @@ def disable_file(*, file: MemoryFile) -> None:
         try:
             change_file(
                 path=Path(file.path),
-                roots=settings.ENGRAM_MEMORY_MD_ROOTS,
+                roots=_roots(),
                 change=lambda content: take_sections(content=content),
                 seconds=settings.POLICY.publishing.lock_seconds,
             )
