@@ -25,8 +25,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 ORACLE = """
     SELECT path, '- ' || statement || ' (confidence: ' || to_char(confidence, 'FM0.00') || ', evidence: ' || rows || ')'
     FROM (
-        SELECT f.path, b.statement, b.alpha / (b.alpha + b.beta) AS confidence, b.evidence_count AS rows, row_number()
-            OVER (PARTITION BY f.id ORDER BY b.alpha / (b.alpha + b.beta) * ln(1 + b.evidence_count) DESC, b.id) AS place
+        SELECT f.path, b.statement, b.alpha / (b.alpha + b.beta) AS confidence, b.evidence_count AS rows,
+            row_number() OVER (PARTITION BY f.id
+                               ORDER BY b.alpha / (b.alpha + b.beta) * ln(1 + b.evidence_count) DESC, b.id) AS place
         FROM memory_memoryfile f JOIN memory_belief b ON b.workspace_id = f.workspace_id
             AND b.project_id IS NOT DISTINCT FROM f.project_id AND (b."user" = '' OR b."user" = f."user")
         WHERE f.workspace_id = %s AND b.status = 'active' AND b.alpha / (b.alpha + b.beta) >= 0.7
@@ -61,7 +62,7 @@ def test_the_files_of_a_life_are_what_sql_says_and_a_second_pass_writes_no_byte(
 ) -> None:
     """P1, P2, P5, P7: with a file for no project and each, for no user and each, published by every cycle."""
     settings.ENGRAM_MEMORY_MD_ROOTS = [tmp_path]
-    monkeypatch.setattr("memory.ingest.json_lines.wait_for_cycle", _run_and_publish)
+    monkeypatch.setattr("memory.ingest.json_lines.wait_for_cycle", run_and_publish)
     workspace = factories.workspace()
     paths = _enable_all(workspace, lines, tmp_path)
     live_through(lines, workspace=workspace)
@@ -79,7 +80,7 @@ def test_the_files_of_a_life_are_what_sql_says_and_a_second_pass_writes_no_byte(
     assert [_state(path) for path in written] == before
 
 
-def _run_and_publish(cycle_id: str, **_: object) -> Cycle:
+def run_and_publish(cycle_id: str, **_: object) -> Cycle:
     """End a cycle as a worker does."""
     cycle = run_to_end(cycle_id)
     publish_after_cycle(cycle_id=cycle_id)
