@@ -166,6 +166,7 @@ BROKER_URL = REDIS_URL or broker_url(DATA_DIR)
 
 OTEL_EXPORTER_OTLP_ENDPOINT = read_text("OTEL_EXPORTER_OTLP_ENDPOINT")  # unset: no traces
 ENGRAM_MEMORY_MD_ROOTS = read_folders("ENGRAM_MEMORY_MD_ROOTS")
+DEMO_DIR = DATA_DIR / "demo"  # nothing else of the server lies there, so that a MEMORY.md may always
 ENGRAM_METRICS_TOKEN = read_text("ENGRAM_METRICS_TOKEN")
 ENGRAM_API_KEY = read_text("ENGRAM_API_KEY")  # of `manage.py mcp`
 

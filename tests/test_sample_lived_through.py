@@ -48,9 +48,9 @@ def read_history() -> list[dict[str, Any]]:
     return [json.loads(line) for line in HISTORY.read_text(encoding="utf-8").splitlines()]
 
 
-def live_through(lines: list[dict[str, Any]]) -> Workspace:
-    """Replay lines into a workspace of their own."""
-    workspace = factories.workspace()
+def live_through(lines: list[dict[str, Any]], *, workspace: Workspace | None = None) -> Workspace:
+    """Replay lines into a workspace, by default one of their own."""
+    workspace = workspace or factories.workspace()
     arrival = IngestContext(workspace=workspace, now=factories.NOW.replace(year=2027), file_name="history.jsonl")
     stream = io.BytesIO("\n".join(json.dumps(line) for line in lines).encode())
     report = ImportReport()

@@ -318,11 +318,16 @@ def _write_archive(path: Path, change: Callable[[bytes], bytes], *, makes: int =
 def _write(path: Path, change: Callable[[bytes], bytes], *, makes: int = 0) -> bool:
     return change_file(
         path=path,
-        roots=settings.ENGRAM_MEMORY_MD_ROOTS,
+        roots=_roots(),
         change=change,
         makes=makes,
         seconds=settings.POLICY.publishing.lock_seconds,
     )
+
+
+def _roots() -> list[Path]:
+    """P2: list the folders below which files may be written; the demo's is the server's own."""
+    return [*settings.ENGRAM_MEMORY_MD_ROOTS, settings.DEMO_DIR]
 
 
 def _put(beliefs: str, memories: str, content: bytes) -> bytes:
@@ -335,7 +340,7 @@ def _take(content: bytes) -> bytes:
 
 def enable_file(*, workspace: Workspace, path: Path, project: Project | None, user: str, now: datetime) -> MemoryFile:
     """Have a workspace publish into a path from now on; raise UnsafePath or PathTaken."""
-    real = check_path(path=path, roots=settings.ENGRAM_MEMORY_MD_ROOTS)
+    real = check_path(path=path, roots=_roots())
     if real.stem.endswith(ARCHIVE_ENDING):
         raise UnsafePath(f"{real.name} is what the archive of another file would be called.")
     try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.docs.pages import README, ROOT, blocks
 
 _SECONDS = 240
-_SHORTENED_FROM = "Also believed no longer"
+_LEFT_OUT = re.compile(r"^Also believed no longer\n.*?(?=^MEMORY\.md on )|^What now\n.*", re.MULTILINE | re.DOTALL)
 _UNSET = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
@@ -24,8 +24,14 @@ def main() -> None:
     """Write the README's sample anew."""
     with tempfile.TemporaryDirectory() as folder:
         printed = run_demo(folder=Path(folder))
-    shown = re.sub(r"(?<= )/\S*(?=/data/)/data", "…/.data", printed[: printed.index(_SHORTENED_FROM)])
-    README.write_text(README.read_text().replace(sample_shown(), f"{shown}…\n"))
+    shown = re.sub(r"(?<= )/\S*(?=/data/)/data", "…/.data", _shorten(printed))
+    README.write_text(README.read_text().replace(sample_shown(), shown))
+
+
+def _shorten(printed: str) -> str:
+    """Leave out what is neither of the change nor of MEMORY.md."""
+    between, end = list(_LEFT_OUT.finditer(printed))
+    return f"{printed[: between.start()]}…\n\n{printed[between.end() : end.start()]}…\n"
 
 
 def run_demo(*, folder: Path) -> str:

@@ -5,10 +5,17 @@ README's sample anew.
 """
 
 import re
+from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
+from memory.models import MemoryFile
+from memory.publishing.publish import publish_workspace
 from tests.docs.demo_sample import run_demo, sample_shown
+from tests.factories import NOW
+from tests.publishing.test_publish import trusted
+from workers.management.commands.demo import make_workspace
 
 _OLD, _NEW = "Monday", "Wednesday"
 _BELIEF = re.compile(r"^  (\d\.\d\d)  \[.*\]  (.*)")
@@ -25,6 +32,7 @@ def test_the_demo_tells_of_a_change_as_the_readme_shows_it(tmp_path_factory: pyt
     printed = run_demo(folder=tmp_path_factory.mktemp("demo"))
 
     _assert_tells_of_the_change(printed)
+    _assert_publishes(printed)
     headings = iter(_headings(printed))
     missing = [heading for heading in _headings(sample_shown()) if heading not in headings]
     assert not missing, "python -m tests.docs.demo_sample writes the README's sample anew"
@@ -32,6 +40,37 @@ def test_the_demo_tells_of_a_change_as_the_readme_shows_it(tmp_path_factory: pyt
 
 def test_the_sample_in_the_readme_tells_of_the_change() -> None:
     _assert_tells_of_the_change(sample_shown())
+    _assert_publishes(sample_shown())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_second_run_begins_with_an_empty_memory_and_the_same_file(settings: Settings, tmp_path: Path) -> None:
+    """P2: what the first run published is gone with the first pass; what a person wrote below it stays."""
+    settings.DEMO_DIR = tmp_path / "demo"
+    _, first = make_workspace(user="Agnes")
+    trusted(first.workspace, "Choir is on Wednesdays.", user="Agnes")
+    publish_workspace(workspace_id=first.workspace_id, now=NOW)
+    path = Path(first.path)
+    assert "Choir is on Wednesdays." in path.read_text()
+    with path.open("a") as file:
+        file.write("My notes\n")
+
+    _, second = make_workspace(user="Agnes")
+    publish_workspace(workspace_id=second.workspace_id, now=NOW)
+
+    assert (second.path, MemoryFile.objects.count()) == (first.path, 1)
+    assert path.read_text() == "My notes\n"
+
+
+def _assert_publishes(text: str) -> None:
+    """A belief that stands among Beliefs is a former one once the next change is told."""
+    before, after = _sections(text, r"MEMORY\.md on ")
+
+    assert re.search(rf"^  - .*{_NEW}.* \(confidence: 0\.\d\d, evidence: \d\)$", before, re.MULTILINE)
+    assert "Former" not in before
+    beliefs, former = after.split("## Former Beliefs")
+    assert _NEW not in beliefs
+    assert re.search(rf"^  - \[NO LONGER TRUE\] .*{_NEW}", former, re.MULTILINE)
 
 
 def _assert_tells_of_the_change(text: str) -> None:

@@ -1,4 +1,7 @@
-"""Live through a sample life with a real worker, and print what is believed before and after a change in it."""
+"""Live through a sample life with a real worker, and print what is believed before and after a change in it.
+
+Its user's MEMORY.md is published in `.data/demo`, and printed before and after one more change.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ from beliefsite.celery import app
 from beliefsite.services import describe_services
 from memory.access import create_key, create_workspace, remove_workspace
 from memory.management.command_line import pluralize
-from memory.models import Membership, Permission, Role
+from memory.models import Cycle, Membership, MemoryFile, Permission, Role
+from memory.publishing.publish import enable_file
+from memory.publishing.section import BELIEFS_BEGIN, BELIEFS_END
 
 _WORKSPACE = "demo"
 _START_SECONDS = 60.0
@@ -44,23 +49,29 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         for line in describe_services():
             self.stdout.write(line)
-        key, life = _fresh_workspace(), read_life()
+        life = read_life()
+        key, file = make_workspace(user=life.user)
         with ExitStack() as running:
             worker = running.enter_context(_worker())
             base_url = running.enter_context(_web())
-            self.stdout.write(f"worker     Celery, process {worker}, log in {_log('worker')}")
+            self.stdout.write(f"worker     Celery, process {worker.pid}, log in {_log('worker')}")
             bearer = {"Authorization": f"Bearer {key}"}
             with httpx.Client(base_url=base_url, headers=bearer, timeout=30, trust_env=False) as api:
                 print_beginning(api=api, life=life, out=self.stdout)
-                _live_through(life)
+                _live_through(life, life.messages, worker)
                 print_report(api=api, life=life, out=self.stdout)
+                print_file(file=file, at=life.messages[-1], out=self.stdout)
+                print_news(life=life, out=self.stdout)
+                _live_through(life, [life.news], worker)
+                print_file(file=file, at=life.news, out=self.stdout)
+        self.stdout.write(_WHAT_NOW)
         self.stdout.write(f"\nDone in {time.monotonic() - began:.0f} s; the worker and the web process have ended.")
 
 
-def _fresh_workspace() -> str:
-    """Make the demo's workspace anew and return a key to it, so that every run begins with an empty memory.
+def make_workspace(*, user: str) -> tuple[str, MemoryFile]:
+    """Make the demo's workspace anew, so that every run begins with an empty memory; return a key and the user's file.
 
-    The admins of this installation may look into it.
+    The admins of this installation may look into it. What an earlier run published goes with the first cycle.
     """
     now = timezone.now()
     remove_workspace(name=_WORKSPACE)
@@ -68,20 +79,23 @@ def _fresh_workspace() -> str:
     for admin in get_user_model().objects.filter(is_superuser=True):
         Membership.objects.create(workspace=workspace, user=admin, role=Role.OWNER)
     _, key = create_key(workspace=workspace, permissions=[Permission.OWNER], now=now, name="demo")
-    return key
+    path = settings.DEMO_DIR.resolve() / "MEMORY.md"
+    return key, enable_file(workspace=workspace, path=path, project=None, user=user, now=now)
 
 
-def _live_through(life: Life) -> None:
-    """Import a life as it was lived: each message at its time, with cycles in between."""
+def _live_through(life: Life, messages: Sequence[Mapping[str, str]], worker: subprocess.Popen[bytes]) -> None:
+    """Import messages as they were lived: each at its time, with cycles in between, of which the last has published."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "life.jsonl"
-        file.write_text(life.to_lines(), encoding="utf-8")
+        file.write_text(life.to_lines(messages), encoding="utf-8")
         call_command("import_episodes", str(file), workspace=_WORKSPACE, replay=True)
+    cycles = Cycle.objects.filter(workspace__name=_WORKSPACE)
+    _until(lambda: not cycles.exclude(counts__has_key="promoted").exists(), worker, "worker")
 
 
 @contextmanager
-def _worker() -> Iterator[int]:
-    """Run a Celery worker of our own and yield its process id once it answers."""
+def _worker() -> Iterator[subprocess.Popen[bytes]]:
+    """Run a Celery worker of our own and yield its process once it answers."""
     name = f"demo-{os.getpid()}@localhost"
     queues = "consolidation,llm,maintenance"
     command = [
@@ -102,7 +116,7 @@ def _worker() -> Iterator[int]:
     ]
     with _process("worker", command) as process:
         _until(lambda: bool(app.control.ping(destination=[name], timeout=0.5)), process, "worker")
-        yield process.pid
+        yield process
 
 
 @contextmanager
@@ -150,7 +164,7 @@ def _until(is_ready: Any, process: subprocess.Popen[bytes], name: str) -> None:
     while not is_ready():
         if process.poll() is not None or time.monotonic() > deadline:
             tail = _log(name).read_text(errors="replace")[-2000:]
-            raise CommandError(f"The {name} process did not come up; the end of its log:\n{tail}", returncode=1)
+            raise CommandError(f"The {name} process does not answer; the end of its log:\n{tail}", returncode=1)
         time.sleep(0.1)
 
 
@@ -162,6 +176,13 @@ def _log(name: str) -> Path:
 _LIFE = Path(memory.__file__).with_name("samples") / "lives" / "retired-bookbinder.json"
 _CHANGE_AT = "2026-03-12T09:20:00+00:00"  # her choir meets on another evening from now on
 _SOURCES = {"user": "human", "assistant": "ai"}
+# Told when all of the life is: by then what it speaks against stands in MEMORY.md.
+_NEWS = {
+    "text": "I have to let you know of another change. Choir has moved to Thursdays, as the hall is let to others.",
+    "role": "user",
+    "session": "s21",
+    "occurred_at": "2026-06-11T09:20:00+01:00",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,15 +192,16 @@ class Life:
     user: str
     messages: tuple[Mapping[str, str], ...]
     change: Mapping[str, str]  # the message that announces it
+    news: Mapping[str, str]  # a message after all others, which announces the next change
 
     @property
     def changed_at(self) -> datetime:
         """Return when the change was announced."""
         return datetime.fromisoformat(self.change["occurred_at"])
 
-    def to_lines(self) -> str:
-        """Write all messages as lines of a file to import."""
-        return "".join(f"{json.dumps(self._to_episode(message))}\n" for message in self.messages)
+    def to_lines(self, messages: Iterable[Mapping[str, str]]) -> str:
+        """Write messages as lines of a file to import."""
+        return "".join(f"{json.dumps(self._to_episode(message))}\n" for message in messages)
 
     def _to_episode(self, message: Mapping[str, str]) -> dict[str, str]:
         told = {name: message[name] for name in ("text", "session", "occurred_at")}
@@ -191,7 +213,7 @@ def read_life() -> Life:
     told = json.loads(_LIFE.read_text(encoding="utf-8"))
     messages = tuple(told["episodes"])
     change = next(message for message in messages if message["occurred_at"] == _CHANGE_AT)
-    return Life(user=told["user"], messages=messages, change=change)
+    return Life(user=told["user"], messages=messages, change=change, news=_NEWS)
 
 
 _QUERY = "When does the choir meet?"
@@ -216,7 +238,6 @@ def print_report(*, api: httpx.Client, life: Life, out: OutputWrapper) -> None:
     told = {card["id"] for card in (*old, *new)}
     _print_ended([card for card in ended if card["id"] not in told], out)
     _print_still_believed([card for card in cards["active"] if card["id"] not in told], out)
-    out.write(_WHAT_NOW)
 
 
 def print_beginning(*, api: httpx.Client, life: Life, out: OutputWrapper) -> None:
@@ -340,3 +361,22 @@ def _print_still_believed(cards: Sequence[Card], out: OutputWrapper) -> None:
         out.write(f"  {card['confidence']:.2f}  {card['origins']['SUPPORTS']} conversations  {card['statement']}")
     rest = len(cards) - len(borne_out)
     out.write(f"  and {pluralize(rest, 'belief')} from a single conversation")
+
+
+def print_file(*, file: MemoryFile, at: Mapping[str, str], out: OutputWrapper) -> None:
+    """Print what our section of MEMORY.md holds after a message."""
+    path = Path(file.path)
+    content = path.read_text(encoding="utf-8") if path.exists() else ""
+    section = content.partition(BELIEFS_BEGIN)[2].partition(BELIEFS_END)[0]
+    out.write(f"\nMEMORY.md on {at['occurred_at'][:10]}, {path}")
+    for line in section.split("\n"):
+        if line:
+            out.write(f"  {line}")
+    if not section:
+        out.write("  nothing: no belief is trusted enough")
+
+
+def print_news(*, life: Life, out: OutputWrapper) -> None:
+    """Print what is said when all else is told."""
+    out.write(f"\n{life.user} writes again on {life.news['occurred_at'][:10]}\n  “{life.news['text']}”")
+    out.flush()
