@@ -1,8 +1,8 @@
 """Publish the most trusted beliefs of a workspace into its MEMORY.md files (P1 to P6, P10, P11).
 
 `publish_workspace` brings all its files up to date, after a cycle (`publish_after_cycle`) and whenever beliefs changed
-(`publish_due`). `enable_file` and `disable_file` begin and end that; `render_section` is the same text for an agent on
-another machine.
+(`publish_due`). `enable_file` and `disable_file` begin and end that, `move_file` changes the path; `render_section` is
+the same text for an agent on another machine.
 """
 
 from __future__ import annotations
@@ -292,22 +292,72 @@ def enable_file(*, workspace: Workspace, path: Path, project: Project | None, us
         raise PathTaken(f"{real} is published into already, or this scope has another file.") from error
 
 
+class SectionStays(EngramError):
+    """A file from which our sections cannot be taken out; what was to end stands as it was."""
+
+    field = "path"
+
+
+@transaction.atomic
 def disable_file(*, file: MemoryFile) -> None:
-    """End publishing into a file: take our sections out of it, and its beliefs' dates with them (P11)."""
-    ids = list(file.beliefs.values_list("belief", flat=True))
-    with transaction.atomic():
-        MemoryFile.objects.select_for_update().filter(pk=file.pk).first()
-        try:
-            change_file(
-                path=Path(file.path),
-                roots=settings.ENGRAM_MEMORY_MD_ROOTS,
-                change=lambda content: take_sections(content=content),
-                seconds=settings.POLICY.publishing.lock_seconds,
-            )
-        except FolderMissing:
-            log.info("memory_file_is_gone", workspace=file.workspace_id, file=file.pk)
-        file.delete()
-        _copy_to_beliefs(ids)
+    """End publishing into a file: take our sections out of it, and its beliefs' dates with them (P11).
+
+    Where the file or its folder is gone, there is nothing to take out. Raise SectionStays, and leave all as it was.
+    """
+    held = MemoryFile.objects.select_for_update().filter(pk=file.pk).first()
+    if held is None:
+        return
+    ids = list(held.beliefs.values_list("belief", flat=True))
+    _take_out(held, held.path)
+    held.delete()
+    _copy_to_beliefs(ids)
+
+
+@transaction.atomic
+def disable_files(*, files: QuerySet[MemoryFile]) -> None:
+    """End publishing into files, before what they are of is deleted in the same transaction (P11).
+
+    Raise SectionStays: then nothing is to be deleted. Files that were done before come back with the next cycle.
+    """
+    for file in files.order_by("pk"):
+        disable_file(file=file)
+
+
+@transaction.atomic
+def move_file(*, file: MemoryFile, path: Path, now: datetime) -> None:
+    """Publish into another path from now on: write our section there, then take it out of the old file (P11).
+
+    Raise UnsafePath, PathTaken, SectionStays, or what kept the new file from being written: all is as it was then.
+    """
+    new = str(check_path(path=path, roots=settings.ENGRAM_MEMORY_MD_ROOTS))
+    held = MemoryFile.objects.select_for_update().get(pk=file.pk)
+    if new == held.path:
+        return
+    try:
+        with transaction.atomic():
+            MemoryFile.objects.filter(pk=held.pk).update(path=new)
+    except IntegrityError as error:
+        raise PathTaken(f"{new} is published into already.") from error
+    _publish(held.pk, now, None)
+    try:
+        _take_out(held, held.path)
+    except SectionStays:
+        _take_out(held, new)
+        raise
+
+
+def _take_out(file: MemoryFile, path: str) -> None:
+    try:
+        change_file(
+            path=Path(path),
+            roots=settings.ENGRAM_MEMORY_MD_ROOTS,
+            change=lambda content: take_sections(content=content),
+            seconds=settings.POLICY.publishing.lock_seconds,
+        )
+    except FolderMissing:
+        log.info("memory_file_is_gone", workspace=file.workspace_id, file=file.pk)
+    except (EngramError, OSError) as error:
+        raise SectionStays(f"Our section cannot be taken out of {path}: {error}") from error
 
 
 def render_section(

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from memory.management.command_line import Report, WorkspaceCommand, named_project, named_user, usage_error
 from memory.models import MemoryFile, Project, Workspace
-from memory.publishing.publish import disable_file, enable_file, publish_workspace
+from memory.publishing.publish import SectionStays, disable_file, enable_file, move_file, publish_workspace
 
 GLOBAL_PATH = Path("~/.claude-memory/MEMORY.md")
 PROJECT_PATH = Path(".claude/memory/MEMORY.md")
@@ -16,14 +16,17 @@ PROJECT_PATH = Path(".claude/memory/MEMORY.md")
 
 class Command(WorkspaceCommand):
     help = (
-        "Write a workspace's most trusted beliefs into its MEMORY.md files. With --enable, one more is written from"
-        " now on; with --remove, our sections are taken out of the files, and they are left alone."
+        "Write a workspace's most trusted beliefs into its MEMORY.md files. With --enable, one more is written from now"
+        " on, or the file that these beliefs have moves; with --remove, our sections are taken out of the files, and"
+        " they are left alone."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         either = parser.add_mutually_exclusive_group()
-        either.add_argument("--enable", action="store_true", help="write one more file from now on")
+        either.add_argument(
+            "--enable", action="store_true", help="write this file from now on, and no other of these beliefs"
+        )
         either.add_argument("--remove", action="store_true", help="take our sections out, and write no more")
         parser.add_argument(
             "--path", type=Path, help=f"the file to enable; by default {GLOBAL_PATH}, or {PROJECT_PATH} of the project"
@@ -38,7 +41,7 @@ class Command(WorkspaceCommand):
             return _remove(workspace, project, user)
         if options["enable"]:
             path = (options["path"] or _usual_path(project)).expanduser()
-            enable_file(workspace=workspace, path=path, project=project, user=user or "", now=now)
+            _enable(workspace, path, project, user or "", now)
         elif options["path"] or project or user:
             raise usage_error("--path, --project and --user name a file to --enable or to --remove.")
         done = publish_workspace(workspace_id=workspace.pk, now=now)
@@ -54,6 +57,15 @@ class Command(WorkspaceCommand):
         )  # fmt: skip
 
 
+def _enable(workspace: Workspace, path: Path, project: Project | None, user: str, now: datetime) -> None:
+    """Begin to write a file, or move the one that these beliefs have."""
+    before = MemoryFile.objects.for_workspace(workspace).filter(project=project, user=user).first()
+    if before:
+        move_file(file=before, path=path, now=now)
+    else:
+        enable_file(workspace=workspace, path=path, project=project, user=user, now=now)
+
+
 def _usual_path(project: Project | None) -> Path:
     if project is None:
         return GLOBAL_PATH
@@ -66,7 +78,13 @@ def _remove(workspace: Workspace, project: Project | None, user: str | None) -> 
     files = MemoryFile.objects.for_workspace(workspace).order_by("path")
     files = files.filter(project=project) if project else files
     files = files.filter(user=user) if user else files
-    paths = [file.path for file in files]
+    removed, told = [], []
     for file in files:
-        disable_file(file=file)
-    return Report(values={"removed": paths}, lines=[f"{path}: our sections are taken out" for path in paths])
+        try:
+            disable_file(file=file)
+        except SectionStays as error:
+            told.append(str(error))
+        else:
+            removed.append(file.path)
+            told.append(f"{file.path}: our sections are taken out")
+    return Report(values={"removed": removed}, lines=told, has_failed=len(told) > len(removed))

@@ -27,7 +27,8 @@ from django.utils import timezone
 import memory
 from beliefsite.celery import app
 from beliefsite.services import describe_services
-from memory.access import create_key, create_workspace, remove_workspace
+from memory.access import create_key, create_workspace
+from memory.erasure.erase import remove_workspace
 from memory.management.command_line import pluralize
 from memory.models import Membership, Permission, Role
 
