@@ -324,15 +324,16 @@ def disable_files(*, files: QuerySet[MemoryFile]) -> None:
 
 
 @transaction.atomic
-def move_file(*, file: MemoryFile, path: Path, now: datetime) -> None:
+def move_file(*, file: MemoryFile, path: Path, now: datetime) -> bool:
     """Publish into another path from now on: write our section there, then take it out of the old file (P11).
 
-    Raise UnsafePath, PathTaken, SectionStays, or what kept the new file from being written: all is as it was then.
+    Return whether it is another one. Raise UnsafePath, PathTaken, SectionStays, or what kept the new file from being
+    written: all is as it was then.
     """
     new = str(check_path(path=path, roots=settings.ENGRAM_MEMORY_MD_ROOTS))
     held = MemoryFile.objects.select_for_update().get(pk=file.pk)
     if new == held.path:
-        return
+        return False
     try:
         with transaction.atomic():
             MemoryFile.objects.filter(pk=held.pk).update(path=new)
@@ -344,6 +345,7 @@ def move_file(*, file: MemoryFile, path: Path, now: datetime) -> None:
     except SectionStays:
         _take_out(held, new)
         raise
+    return True
 
 
 def _take_out(file: MemoryFile, path: str) -> None:

@@ -211,10 +211,14 @@ def test_a_file_that_ended_meanwhile_is_nothing_to_end(file: MemoryFile) -> None
     assert Path(file.path).read_bytes() == MINE
 
 
-def test_the_command_moves_a_file(workspace: Workspace, root: Path, file: MemoryFile) -> None:
+def test_the_command_moves_a_file(
+    workspace: Workspace, root: Path, file: MemoryFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second time there is nothing to move."""
     new = root / "NEW.md"
-    for _ in range(2):
+    for times in (1, 0):
         call_command("write_memory_md", workspace=workspace.name, enable=True, path=new)
+        assert capsys.readouterr().out.count(f"{file.path}: our sections are taken out") == times
         assert "Mia prefers the train." in new.read_text()
         assert Path(file.path).read_bytes() == MINE
     assert MemoryFile.objects.get().path == str(new)

@@ -39,9 +39,10 @@ class Command(WorkspaceCommand):
         user = named_user(options["user"])
         if options["remove"]:
             return _remove(workspace, project, user)
+        moved = []
         if options["enable"]:
             path = (options["path"] or _usual_path(project)).expanduser()
-            _enable(workspace, path, project, user or "", now)
+            moved = _enable(workspace, path, project, user or "", now)
         elif options["path"] or project or user:
             raise usage_error("--path, --project and --user name a file to --enable or to --remove.")
         done = publish_workspace(workspace_id=workspace.pk, now=now)
@@ -52,18 +53,18 @@ class Command(WorkspaceCommand):
                 "files": [{"path": file.path, "problem": file.problem} for file in files],
                 "promoted": done.promoted, "demoted": done.demoted, "removed": done.removed, "written": done.written,
             },
-            lines=[*told, f"{done.promoted} promoted, {done.demoted} demoted, {done.removed} removed"],
+            lines=[*moved, *told, f"{done.promoted} promoted, {done.demoted} demoted, {done.removed} removed"],
             has_failed=done.failed > 0,
         )  # fmt: skip
 
 
-def _enable(workspace: Workspace, path: Path, project: Project | None, user: str, now: datetime) -> None:
-    """Begin to write a file, or move the one that these beliefs have."""
+def _enable(workspace: Workspace, path: Path, project: Project | None, user: str, now: datetime) -> list[str]:
+    """Begin to write a file, or move the one that these beliefs have and say so."""
     before = MemoryFile.objects.for_workspace(workspace).filter(project=project, user=user).first()
-    if before:
-        move_file(file=before, path=path, now=now)
-    else:
+    if before is None:
         enable_file(workspace=workspace, path=path, project=project, user=user, now=now)
+        return []
+    return [f"{before.path}: our sections are taken out"] if move_file(file=before, path=path, now=now) else []
 
 
 def _usual_path(project: Project | None) -> Path:
