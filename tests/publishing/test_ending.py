@@ -1,12 +1,13 @@
 """P11: whatever ends the publishing of beliefs takes our section out of the file, and leaves nothing half done."""
 
+import errno
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from memory.erasure.erase import erase_user, erase_workspace, remove_workspace
@@ -222,6 +223,21 @@ def test_the_command_moves_a_file(
         assert "Mia prefers the train." in new.read_text()
         assert Path(file.path).read_bytes() == MINE
     assert MemoryFile.objects.get().path == str(new)
+
+
+def test_the_command_tells_why_the_disk_refuses_a_move(
+    workspace: Workspace, root: Path, file: MemoryFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(opened: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    before = Path(file.path).read_bytes()
+    monkeypatch.setattr("os.fsync", refuse)
+    with pytest.raises(CommandError, match="No space left"):
+        call_command("write_memory_md", workspace=workspace.name, enable=True, path=root / "NEW.md")
+    assert not (root / "NEW.md").exists()
+    assert Path(file.path).read_bytes() == before
+    assert MemoryFile.objects.get().path == file.path
 
 
 def test_the_command_takes_out_what_it_can_and_names_what_it_cannot(

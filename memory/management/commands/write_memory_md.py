@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from memory.management.command_line import Report, WorkspaceCommand, named_project, named_user, usage_error
+from memory.management.command_line import Report, WorkspaceCommand, fail_on, named_project, named_user, usage_error
 from memory.models import MemoryFile, Project, Workspace
 from memory.publishing.publish import SectionStays, disable_file, enable_file, move_file, publish_workspace
 
@@ -42,7 +42,8 @@ class Command(WorkspaceCommand):
         moved = []
         if options["enable"]:
             path = (options["path"] or _usual_path(project)).expanduser()
-            moved = _enable(workspace, path, project, user or "", now)
+            with fail_on(OSError):
+                moved = _enable(workspace, path, project, user or "", now)
         elif options["path"] or project or user:
             raise usage_error("--path, --project and --user name a file to --enable or to --remove.")
         done = publish_workspace(workspace_id=workspace.pk, now=now)
