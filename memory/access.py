@@ -460,10 +460,3 @@ def is_last_owner(*, membership: Membership) -> bool:
 def lock_members(*, workspace_id: int) -> None:
     """Hold the workspace's row to the end of the transaction, so that two owners cannot leave at once."""
     Workspace.objects.select_for_update().get(pk=workspace_id)
-
-
-@transaction.atomic
-def remove_workspace(*, name: str) -> bool:
-    """Delete a workspace and every row of it; false where there is none of this name."""
-    deleted, _ = Workspace.objects.filter(name=name).delete()
-    return bool(deleted)

@@ -22,14 +22,14 @@ from memory.models import Belief, Role
 
 DEFAULT_REASON = "by hand, in the admin"
 _REASON_LENGTH = 200
-_CONFIRMED = "is_confirmed"
+CONFIRMED = "is_confirmed"
 
 # As the theme's own boxes, but as low as the list of acts that it stands beside.
 _ACTION_BAR_STYLE = (
     "bg-white border border-base-200 font-medium px-3 py-1 rounded-default text-font-default-light text-sm "
     "dark:bg-base-900 dark:border-base-700 dark:text-font-default-dark"
 )
-_MAX_NAMED = 20  # beliefs that are named before they are forgotten
+_MAX_NAMED = 20  # rows that are named before an act that nothing takes back
 
 
 def curator_action(description: str, act: Callable[[Any], int], *, done: str) -> Callable[..., None]:
@@ -116,7 +116,7 @@ def _belief_action(act: CuratorAction, description: str) -> Callable[..., HttpRe
     @admin.action(description=description, permissions=["curate"])
     def run(page: Any, request: HttpRequest, chosen: models.QuerySet[Belief]) -> HttpResponse | None:
         mine = member_rows(chosen, request=request, at_least=Role.CURATOR)
-        is_confirmed = _CONFIRMED in request.POST and reason_given(request)
+        is_confirmed = CONFIRMED in request.POST and reason_given(request)
         if act is CuratorAction.FORGET and mine.exists() and not is_confirmed:
             return _confirm_forgetting(page, request, mine)
         foreign = chosen.count() - mine.count()
@@ -138,22 +138,29 @@ def _belief_action(act: CuratorAction, description: str) -> Callable[..., HttpRe
 
 def _confirm_forgetting(page: Any, request: HttpRequest, beliefs: models.QuerySet[Belief]) -> HttpResponse:
     """Name what would be forgotten, and ask why: nothing brings it back."""
-    count = beliefs.count()
     context = {
-        **page.admin_site.each_context(request),
-        "title": "Forget for good?",
-        "opts": page.opts,
-        "count": count,
-        "named": beliefs.order_by("pk")[:_MAX_NAMED],
-        "more": max(0, count - _MAX_NAMED),
-        "posted": [(name, value) for name in _POSTED_NAMES for value in request.POST.getlist(name)],
-        "confirmed": _CONFIRMED,
+        **confirmation_context(page, request, beliefs.order_by("pk"), title="Forget for good?"),
         "reason": reason_given(request),
         "reason_length": _REASON_LENGTH,
-        "lacks_reason": _CONFIRMED in request.POST,
-        "back": request.get_full_path(),
+        "lacks_reason": CONFIRMED in request.POST,
     }
     return TemplateResponse(request, "engram/forget_beliefs.html", context)
+
+
+def confirmation_context(page: Any, request: HttpRequest, rows: models.QuerySet[Any], *, title: str) -> dict[str, Any]:
+    """Give a page that asks first what it says of the rows, and what it posts again with CONFIRMED."""
+    count = rows.count()
+    return {
+        **page.admin_site.each_context(request),
+        "title": title,
+        "opts": page.opts,
+        "count": count,
+        "named": rows[:_MAX_NAMED],
+        "more": max(0, count - _MAX_NAMED),
+        "posted": [(name, value) for name in _POSTED_NAMES for value in request.POST.getlist(name)],
+        "confirmed": CONFIRMED,
+        "back": request.get_full_path(),
+    }
 
 
 _POSTED_NAMES = ("action", "select_across", "index", ACTION_CHECKBOX_NAME)

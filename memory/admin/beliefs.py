@@ -10,7 +10,7 @@ from django.core.paginator import Paginator
 from django.db import models
 from django.forms import ModelForm
 from django.http import HttpRequest
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memory.admin.actions import BELIEF_ACTIONS, PinForm, ReasonForm, set_pin
@@ -29,6 +29,8 @@ from memory.models import (
     EvidenceKind,
     GateDecision,
     Lineage,
+    MemoryFile,
+    PublishedBelief,
 )
 
 
@@ -152,7 +154,8 @@ class BeliefAdmin(MemoriesAdmin[Belief]):
             "Times and use", ("created_at", "updated_at", "statement_changed_at"),
             ("last_reinforced_at", "last_verified_at"),
             ("archived_by_person_at", "restored_by_person_at", "archive_due_at"), ("valid_from", "valid_until"),
-            ("promoted_at", "demoted_at", "published_confidence"), ("recalled", "embedded"),
+            ("promoted_at", "demoted_at", "published_confidence"), "stands_in",
+            ("recalled", "embedded"),
         ),
     )  # fmt: skip
     opening = column("statement", "{:.160}".format)
@@ -167,6 +170,9 @@ class BeliefAdmin(MemoriesAdmin[Belief]):
             vectors = BeliefEmbedding.objects.defer("vector")
             models.prefetch_related_objects([belief], models.Prefetch("embeddings", queryset=vectors))
             belief.weighed = weigh_belief(belief)  # type: ignore[attr-defined]  # templates ask a field several times
+            if belief.promoted_at is not None:
+                files = PublishedBelief.objects.select_related("file").order_by("file__path")
+                models.prefetch_related_objects([belief], models.Prefetch("publications", queryset=files))
         return belief
 
     def get_fieldsets(self, request: HttpRequest, obj: Belief | None = None) -> Any:
@@ -213,6 +219,17 @@ class BeliefAdmin(MemoriesAdmin[Belief]):
         said = ", ".join(f"{verdicts[verdict]} {verdict.lower()}" for verdict in Verdict if verdicts[verdict])
         link = link_to(ClusterJob, job.pk, text=f"cluster #{job.number}")
         return format_html("{} of {}: {}", link, link_to(Cycle, job.cycle_id), said)
+
+    @admin.display(description="stands in")
+    def stands_in(self, belief: Belief) -> SafeString | str:
+        """Name the MEMORY.md files that it stands in, and where it is a former belief (P4)."""
+        if belief.promoted_at is None:
+            return NOTHING
+        lines = (
+            (link_to(MemoryFile, row.file_id, text=row.file.path), " as a former belief" if row.demoted_at else "")
+            for row in belief.publications.all()
+        )
+        return format_html_join("", "<div>{}{}</div>", lines)
 
     @admin.display(description="embedded by")
     def embedded(self, belief: Belief) -> str:

@@ -77,6 +77,9 @@ class MembershipRights(SharedColumns, _Base):
     def has_curate_permission(self, request: HttpRequest) -> bool:
         return _holds_role(request, Role.CURATOR, None)
 
+    def has_own_permission(self, request: HttpRequest) -> bool:
+        return _holds_role(request, Role.OWNER, None)
+
     def formfield_for_foreignkey(
         self, db_field: models.ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField[Any] | None:

@@ -80,6 +80,7 @@ _SECTIONS = (
             ("Workspaces", "workspace", "apartment"),
             ("Members", "membership", "group"),
             ("Projects", "project", "folder"),
+            ("MEMORY.md files", "memoryfile", "description"),
             ("API keys", "apikey", "key"),
         ),
     ),

@@ -12,8 +12,9 @@ from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.paginator import Paginator
 from django.db import models
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
@@ -32,7 +33,9 @@ from memory.admin.theme import (
 from memory.consolidation.cycle import describe_pause, end_pause, find_pause, open_cycle
 from memory.consolidation.schedule import describe_backlog, read_backlog
 from memory.ledger.confidence import RECOMPUTE_FIELDS, recompute_workspace
-from memory.models import ApiKey, Membership, Permission, Project, Role, Trigger, Workspace
+from memory.models import ApiKey, Membership, MemoryFile, Permission, Project, Role, Trigger, Workspace
+from memory.publishing.memory_files import disable_files
+from memory.publishing.writing import SectionStays
 from memory.status import read_graph, read_redactions
 
 
@@ -192,7 +195,7 @@ class ProjectForm(forms.ModelForm[Project]):
 
 @admin.register(Project)
 class ProjectAdmin(MembersAdmin[Project]):
-    """A project that has episodes or beliefs cannot be deleted."""
+    """A project that has episodes or beliefs cannot be deleted; with one, our sections leave its MEMORY.md (P11)."""
 
     adds = changes = Role.CURATOR
     deletes = Role.OWNER
@@ -209,6 +212,31 @@ class ProjectAdmin(MembersAdmin[Project]):
         if not change:
             obj.created_at = timezone.now()
         super().save_model(request, obj, form, change)
+        if change and "path" in form.changed_data:
+            self._tell_of_files(request, obj)
+
+    def _tell_of_files(self, request: HttpRequest, project: Project) -> None:
+        """P11: which files are written is the operator's to say, whatever a curator calls the project's folder."""
+        for file in project.memory_files.all():
+            moves = f"`manage.py write_memory_md --enable --project {project.slug}` moves it"
+            self.message_user(request, f"{file.path} is still written where it is: {moves}.", messages.WARNING)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Let the project's files go with it, which nobody may delete by themselves."""
+        named, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        return named, counts, set(lacking) - {MemoryFile._meta.verbose_name}, protected
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
+        """Delete nothing while a file would keep what the project's beliefs say; tell which."""
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except SectionStays as error:
+            self.message_user(request, str(error), messages.ERROR)
+            return HttpResponseRedirect(reverse("admin:memory_project_change", args=[object_id]))
+
+    def delete_model(self, request: HttpRequest, obj: Project) -> None:
+        disable_files(files=obj.memory_files.all())
+        super().delete_model(request, obj)
 
 
 class ApiKeyForm(forms.ModelForm[ApiKey]):

@@ -1,8 +1,9 @@
 """Erase memories: no text, vector, history, reply or belief of them is left in the database (B19).
 
-`erase_memories` erases episodes and beliefs, `erase_user` all that is one user's, `erase_workspace` everything. The
-same words are refused from then on, by a keyed hash (L4). What other memories said stays: beliefs that may quote an
-erased episode go with it, and what else they rested on is consolidated anew.
+`erase_memories` erases episodes and beliefs, `erase_user` all that is one user's, `erase_workspace` everything;
+`remove_workspace` deletes the workspace itself. The same words are refused from then on, by a keyed hash (L4). What
+other memories said stays: beliefs that may quote an erased episode go with it, and what else they rested on is
+consolidated anew.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from memory.models import (
     Erased,
     Evidence,
     Membership,
+    MemoryFile,
     ModelCall,
     Project,
     Turn,
@@ -55,6 +57,7 @@ from memory.models import (
     Workspace,
 )
 from memory.models.fields import insert_new
+from memory.publishing.memory_files import disable_files
 
 log = structlog.get_logger(__name__)
 _CHUNK = 2_000  # turns that are held in memory at once
@@ -210,8 +213,12 @@ def erase_user(*, workspace: Workspace, user: str, actor: Actor, now: datetime) 
 
 @transaction.atomic
 def erase_workspace(*, workspace: Workspace, actor: Actor) -> Erasure:
-    """Erase every memory of a workspace, and what was refused in it: as new, but for its people, keys and projects."""
+    """Erase every memory of a workspace, and what was refused in it: as new, but for its people, keys and projects.
+
+    It publishes no more (P11). Raise CycleIsOpen, or SectionStays where a MEMORY.md would keep its beliefs.
+    """
     _lock_out_others(workspace)
+    disable_files(files=MemoryFile.objects.for_workspace(workspace))
     ids = [list(model.objects.for_workspace(workspace.pk).values_list("pk", flat=True)) for model in (Episode, Belief)]
     calls, turns = (model.objects.for_workspace(workspace.pk).count() for model in (ModelCall, Turn))
     drop_log_entries(ids=[*ids[0], *ids[1]])
@@ -220,6 +227,17 @@ def erase_workspace(*, workspace: Workspace, actor: Actor) -> Erasure:
     erasure = Erasure(episodes=len(ids[0]), beliefs=len(ids[1]), turns=turns, calls=calls)
     log.info("workspace_erased", workspace=workspace.pk, actor=str(actor), **erasure.counts)
     return erasure
+
+
+@transaction.atomic
+def remove_workspace(*, name: str) -> bool:
+    """Delete a workspace and every row of it; false where there is none of this name.
+
+    Raise SectionStays where a MEMORY.md would keep its beliefs (P11).
+    """
+    disable_files(files=MemoryFile.objects.filter(workspace__name=name))
+    deleted, _ = Workspace.objects.filter(name=name).delete()
+    return bool(deleted)
 
 
 KEPT: tuple[type[Model], ...] = (Membership, ApiKey, Project)

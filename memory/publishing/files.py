@@ -2,7 +2,7 @@
 
 `change_file` is the one way to write. It holds the lock file beside the file, hands the bytes that are there to a
 function, writes what that returns into a file of its own, and lets the two change places in one step. What comes out
-must be what the function was given: if a person has saved meanwhile, it is done again on their bytes.
+must be what the function was given: if a person has saved meanwhile, theirs is put back, and it is done again on it.
 """
 
 import ctypes
@@ -28,7 +28,6 @@ from memory.publishing.folders import UnsafePath, open_folder
 
 LOCK_ENDING = ".lock"
 MOST_BYTES = 10_000_000
-_TRIES = 200
 _PAUSE_SECONDS = 0.02
 _SPARE = ".engram-"  # in the name of a file that waits to change places, or has
 _PART = ".engram.part-"
@@ -100,18 +99,15 @@ class _File:
     ends_at: float
 
     def change(self, change: Callable[[bytes], bytes]) -> bool:
-        """Change the file until what was replaced is what the change was made of."""
-        has_changed = False
-        old = self.read()
-        for _ in range(_TRIES):
+        """Change the file; again if what was replaced is not what the change was made of."""
+        while True:
+            old = self.read()
             new = change(old or b"")
             if new == (old or b""):
-                return has_changed
-            found = self._replace(old, new)
-            if found == old:
+                return False
+            if self._replace(old, new):
                 return True
-            has_changed, old = True, found
-        raise FileBusy(f"{self.name} is saved again and again.")
+            _wait(self.name, self.ends_at)
 
     def read(self) -> bytes | None:
         """Return the file's bytes, None where there is no file."""
@@ -144,14 +140,16 @@ class _File:
             return
         os.unlink(spare, dir_fd=self.folder)
 
-    def _replace(self, old: bytes | None, new: bytes) -> bytes | None:
-        """Let new bytes take the file's place; return those that were in it, as given unless somebody has saved."""
+    def _replace(self, old: bytes | None, new: bytes) -> bool:
+        """Let new bytes take the file's place; return whether they did: not where somebody has saved meanwhile."""
         spare = self._write_spare(old, new)
+        ours = self._inode(spare)
         try:
             return self._make(spare) if old is None else self._exchange(spare, old)
         finally:
             with suppress(FileNotFoundError):
-                os.unlink(spare, dir_fd=self.folder)
+                if self._inode(spare) == ours:
+                    os.unlink(spare, dir_fd=self.folder)
             os.fsync(self.folder)
 
     def _write_spare(self, old: bytes | None, new: bytes) -> str:
@@ -183,42 +181,48 @@ class _File:
         with suppress(PermissionError):
             os.fchown(written, seen.st_uid, seen.st_gid)
 
-    def _make(self, spare: str) -> bytes | None:
-        """Give the new file its name; return what is there instead, if somebody was faster."""
+    def _make(self, spare: str) -> bool:
+        """Give the new file its name; return whether nobody was faster."""
         try:
             os.link(spare, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
         except FileExistsError:
-            return self.read()
-        return None
+            return False
+        return True
 
-    def _exchange(self, spare: str, old: bytes) -> bytes | None:
-        """Let two files change places while nobody writes the one that goes; return what came out."""
-        while True:
-            try:
-                goes = self._open(self.name)
-            except FileNotFoundError:
-                return None  # deleted meanwhile: begin with nothing
-            with closing(_Descriptor(goes)):
-                lease = _take_lease(goes)
-                if lease is not _Lease.REFUSED:
-                    if (found := _read_all(goes)) != old:
-                        return found
-                    came_out, was_exchanged = self._swap(spare, goes)
-                    if not (was_exchanged and lease is _Lease.HELD and _is_wanted(goes)):
-                        _end_lease(goes)
-                        return came_out if (late := _read_all(goes)) == old else late
-                    self._swap(spare, goes)  # they would write into what is no longer the file
-            _wait(self.name, self.ends_at)
-
-    def _swap(self, spare: str, goes: int) -> tuple[bytes | None, bool]:
-        """Exchange two names in one step; return what the spare one named then, and whether they were exchanged."""
+    def _exchange(self, spare: str, old: bytes) -> bool:
+        """Let two files change places while nobody writes the one that goes; return whether they did for good."""
         try:
-            if not exchange_names(folder=self.folder, one=spare, other=self.name):
-                return _read_all(goes), False
+            goes = self._open(self.name)
         except FileNotFoundError:
-            return None, False
-        with closing(_Descriptor(self._open(spare))) as came_out:
-            return _read_all(came_out.number), True
+            return False
+        with closing(_Descriptor(goes)):
+            lease = _take_lease(goes)
+            if lease is _Lease.REFUSED or _read_all(goes) != old:
+                return False
+            try:
+                return self._swap(spare, goes, old, lease)
+            except FileNotFoundError:  # deleted meanwhile; what came out stays beside, for whoever writes next
+                return False
+
+    def _swap(self, spare: str, goes: int, old: bytes, lease: "_Lease") -> bool:
+        """Exchange two names; if what came out is not what should, put it back: a person has saved it."""
+        placed = self._inode(spare)
+        if not exchange_names(folder=self.folder, one=spare, other=self.name):
+            return True
+        came_out = self._inode(spare)
+        is_right = came_out == os.fstat(goes).st_ino and _read_all(goes) == old
+        if is_right and not (lease is _Lease.HELD and _is_wanted(goes)):
+            os.unlink(spare, dir_fd=self.folder)
+            return True
+        while True:  # until what comes out is what was put in: they may save again at any time
+            exchange_names(folder=self.folder, one=spare, other=self.name)
+            expected, placed, came_out = placed, came_out, self._inode(spare)
+            if came_out == expected:  # ours, or what they have saved over since
+                os.unlink(spare, dir_fd=self.folder)
+                return False
+
+    def _inode(self, name: str) -> int:
+        return os.stat(name, dir_fd=self.folder, follow_symlinks=False).st_ino
 
     def _open(self, name: str) -> int:
         try:
@@ -295,11 +299,6 @@ _F_SETSIG = 10  # Linux: which signal tells of a lease that somebody waits for
 def _is_wanted(opened: int) -> bool:
     """Tell of a lease that is held whether somebody waits to write."""
     return fcntl.fcntl(opened, fcntl.F_GETLEASE) == fcntl.F_UNLCK
-
-
-def _end_lease(opened: int) -> None:
-    with suppress(OSError, AttributeError):
-        fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
 
 def exchange_names(*, folder: int, one: str, other: str) -> bool:

@@ -1,13 +1,12 @@
 """Keep the weightiest memories in a file, and what it has no room for in an archive beside it (P8, P12).
 
-`update_graduates` decides which episodes a file keeps, `render_graduates` says how they stand there, `archive_path`
-where those are that had to make room. `keep_in_file` is for what a person wants in the file now.
+`update_graduates` decides which episodes a file keeps, `render_graduates` says how they stand there and in the archive.
+`keep_in_file` is for what a person wants in the file now.
 """
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
-from pathlib import Path
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
@@ -44,14 +43,6 @@ def render_graduates(*, file: MemoryFile) -> tuple[str, str]:
     archived = rows.exclude(archived_at=None)[: settings.POLICY.publishing.archived_memories]
     here, beside = ([_as_memory(row) for row in reversed(chosen)] for chosen in (kept, archived))
     return render_memories(memories=here), render_memories(memories=beside)
-
-
-def archive_path(path: Path) -> Path:
-    """Return the archive of a file: MEMORY-archive.md of MEMORY.md."""
-    return path.with_name(f"{path.stem}{ARCHIVE_ENDING}{path.suffix}")
-
-
-ARCHIVE_ENDING = "-archive"
 
 
 def _holds_at(now: datetime) -> Q:

@@ -1,26 +1,23 @@
 """Publish the most trusted beliefs of a workspace into its MEMORY.md files, and memories below them (P1 to P11).
 
 `publish_workspace` brings all its files up to date, after a cycle (`publish_after_cycle`) and whenever beliefs changed
-(`publish_due`). `publish_episode` puts one memory there at once. `enable_file` and `disable_file` begin and end that;
-`render_section` is the same text for an agent on another machine.
+(`publish_due`). `publish_episode` puts one memory there at once; `render_section` is the beliefs' section for an agent
+on another machine. Which files there are: memory_files.py.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from http import HTTPStatus
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Ln
 
@@ -43,30 +40,18 @@ from memory.models import (
     Transition,
     Workspace,
 )
-from memory.publishing.files import change_file
-from memory.publishing.folders import FolderMissing, UnsafePath, check_path
 from memory.publishing.graduation import (
-    ARCHIVE_ENDING,
-    archive_path,
     keep_in_file,
-    render_graduates,
     update_graduates,
 )
-from memory.publishing.section import FormerBelief, TrustedBelief, put_sections, render_beliefs, take_sections
+from memory.publishing.section import FormerBelief, TrustedBelief, render_beliefs
+from memory.publishing.writing import write_sections
 
 log = structlog.get_logger(__name__)
 _CHUNK = 50
-_OWN_FOLDERS = 2  # `.claude/memory` of a project, made where it is missing (P9)
 _LIVES_ON = (BeliefStatus.MERGED, BeliefStatus.SPLIT)  # in others, which say the same or more
 _TAKEN_AWAY = (BeliefStatus.FORGOTTEN, BeliefStatus.PRUNED)
 _PERSONS = (Source.HUMAN, Source.INTERACTION)
-
-
-class PathTaken(EngramError):
-    """A path that another workspace, project or user publishes into, or a scope that has another path."""
-
-    status = HTTPStatus.CONFLICT
-    field = "path"
 
 
 class NoMemoryFile(EngramError):
@@ -102,7 +87,7 @@ def publish_workspace(
     graduated = written = failed = 0
     for file in MemoryFile.objects.for_workspace(workspace_id).order_by("pk"):
         try:
-            done = _publish(file.pk, now, cycle, may_graduate=may_graduate or cycle is not None)
+            done = publish_file(file.pk, now, cycle, may_graduate=may_graduate or cycle is not None)
         except (EngramError, OSError) as error:
             failed += 1
             MemoryFile.objects.filter(pk=file.pk).update(problem=str(error)[:300])
@@ -133,7 +118,7 @@ class _Done:
 
 
 @transaction.atomic
-def _publish(
+def publish_file(
     file_id: int, now: datetime, cycle: Cycle | None, *, may_graduate: bool, kept: Episode | None = None
 ) -> _Done:
     """Decide, note and write one file, all or nothing; `kept` is an episode that it must keep from now on."""
@@ -145,7 +130,7 @@ def _publish(
     graduated = update_graduates(file=file, now=now, may_add=may_graduate)
     chosen = _choose(_beliefs_of(file), _published_in(file), file.workspace, now, may_remove=cycle is not None)
     _note_steps(file, chosen, now, cycle)
-    has_changed = _write_both(file, _render(chosen, _published_in(file), file.workspace))
+    has_changed = write_sections(file=file, beliefs=_render(chosen, _published_in(file), file.workspace))
     MemoryFile.objects.filter(pk=file.pk).update(published_at=now, problem="")
     return _Done(steps=chosen.steps, graduated=graduated, has_changed=has_changed)
 
@@ -267,10 +252,10 @@ def _note_steps(file: MemoryFile, chosen: Selection, now: datetime, cycle: Cycle
         )
         for key, step in chosen.steps
     )  # fmt: skip
-    _copy_to_beliefs({key for key, _ in chosen.steps})
+    copy_to_beliefs({key for key, _ in chosen.steps})
 
 
-def _copy_to_beliefs(ids: Collection[str]) -> None:
+def copy_to_beliefs(ids: Collection[str]) -> None:
     """Let beliefs say themselves whether they stand in any file: former only where they do in all (B14, R7d)."""
     rows = PublishedBelief.objects.filter(belief=OuterRef("pk")).order_by().values("belief")
     first = Subquery(rows.annotate(value=Min("promoted_at")).values("value"))
@@ -302,70 +287,6 @@ def _render(chosen: Selection, rows: Mapping[str, PublishedBelief], workspace: W
     )
 
 
-def _write_both(file: MemoryFile, beliefs: str) -> bool:
-    """Write the archive and then the file, so that what had to make room is in one of them at any time."""
-    memories, archived = render_graduates(file=file)
-    path, makes = Path(file.path), _OWN_FOLDERS if file.project_id else 1
-    has_changed = _write_archive(path, partial(_put, "", archived), makes=makes, is_wanted=bool(archived))
-    return _write(path, partial(_put, beliefs, memories), makes=makes) or has_changed
-
-
-def _write_archive(path: Path, change: Callable[[bytes], bytes], *, makes: int = 0, is_wanted: bool = False) -> bool:
-    archive = archive_path(path)
-    return (is_wanted or os.path.lexists(archive)) and _write(archive, change, makes=makes)
-
-
-def _write(path: Path, change: Callable[[bytes], bytes], *, makes: int = 0) -> bool:
-    return change_file(
-        path=path,
-        roots=_roots(),
-        change=change,
-        makes=makes,
-        seconds=settings.POLICY.publishing.lock_seconds,
-    )
-
-
-def _roots() -> list[Path]:
-    """P2: list the folders below which files may be written; the demo's is the server's own."""
-    return [*settings.ENGRAM_MEMORY_MD_ROOTS, settings.DEMO_DIR]
-
-
-def _put(beliefs: str, memories: str, content: bytes) -> bytes:
-    return put_sections(content=content, beliefs=beliefs, memories=memories)
-
-
-def _take(content: bytes) -> bytes:
-    return take_sections(content=content)
-
-
-def enable_file(*, workspace: Workspace, path: Path, project: Project | None, user: str, now: datetime) -> MemoryFile:
-    """Have a workspace publish into a path from now on; raise UnsafePath or PathTaken."""
-    real = check_path(path=path, roots=_roots())
-    if real.stem.endswith(ARCHIVE_ENDING):
-        raise UnsafePath(f"{real.name} is what the archive of another file would be called.")
-    try:
-        with transaction.atomic():
-            return MemoryFile.objects.create(
-                workspace=workspace, project=project, user=user, path=str(real), created_at=now
-            )
-    except IntegrityError as error:
-        raise PathTaken(f"{real} is published into already, or this scope has another file.") from error
-
-
-def disable_file(*, file: MemoryFile) -> None:
-    """End publishing into a file: take our sections out of it, and its beliefs' dates with them (P11)."""
-    ids = list(file.beliefs.values_list("belief", flat=True))
-    with transaction.atomic():
-        MemoryFile.objects.select_for_update().filter(pk=file.pk).first()
-        try:
-            _write_archive(Path(file.path), _take)
-            _write(Path(file.path), _take)
-        except FolderMissing:
-            log.info("memory_file_is_gone", workspace=file.workspace_id, file=file.pk)
-        file.delete()
-        _copy_to_beliefs(ids)
-
-
 def render_section(
     *, beliefs: QuerySet[Belief], workspace: Workspace, project: Project | None, user: str, now: datetime
 ) -> str:
@@ -388,7 +309,7 @@ def publish_episode(*, episode: Episode, now: datetime) -> str:
     file = scope.first()
     if file is None:
         raise NoMemoryFile("No MEMORY.md is written for this project and user.")
-    _publish(file.pk, now, None, may_graduate=False, kept=episode)
+    publish_file(file.pk, now, None, may_graduate=False, kept=episode)
     return str(file.path)
 
 

@@ -117,10 +117,16 @@ def put_sections(*, content: bytes, beliefs: str, memories: str) -> bytes:
 
 
 def take_sections(*, content: bytes) -> bytes:
-    """Return a file's bytes without our sections; a marker without its other half is no section, and stays."""
+    """Return a file's bytes without our sections.
+
+    A marker without its other half is no section, and stays. Two that would become a pair by what is taken from between
+    them go, and the text between them stays: it was outside before.
+    """
     bom, body = _split_mark(content)
-    for begin, end in ((BELIEFS_BEGIN, BELIEFS_END), (MEMORIES_BEGIN, MEMORIES_END)):
-        body = _section_pattern(begin, end).sub(b"", body)
+    for pattern in _SECTIONS:
+        body = pattern.sub(b"", body)
+    while (freed := _unwrap(body)) != body:
+        body = freed
     return bom + body
 
 
@@ -132,6 +138,12 @@ def _split_mark(content: bytes) -> tuple[bytes, bytes]:
     return content[: len(content) - len(body)], body
 
 
+def _unwrap(body: bytes) -> bytes:
+    for pattern in _SECTIONS:
+        body = pattern.sub(rb"\g<between>", body)
+    return body
+
+
 def _section_pattern(begin: str, end: str) -> re.Pattern[bytes]:
     """Match from the line of one marker to that of the other, with no third in between.
 
@@ -139,5 +151,9 @@ def _section_pattern(begin: str, end: str) -> re.Pattern[bytes]:
     give it one.
     """
     opens, closes = re.escape(begin.encode()), re.escape(end.encode())
-    between = rb"(?:(?!%b[ \t]*\r?$).)*?" % opens
-    return re.compile(rb"%b[ \t]*\r?\n%b^%b[ \t]*\r?(?:\n|\Z)" % (opens, between, closes), re.MULTILINE | re.DOTALL)
+    between = rb"(?P<between>(?:(?!%b[ \t]*\r?$).)*?)" % opens
+    whole = rb"%b[ \t]*\r?\n%b^%b[ \t]*\r?(?:\n|\Z)" % (opens, between, closes)
+    return re.compile(whole, re.MULTILINE | re.DOTALL)
+
+
+_SECTIONS = (_section_pattern(BELIEFS_BEGIN, BELIEFS_END), _section_pattern(MEMORIES_BEGIN, MEMORIES_END))

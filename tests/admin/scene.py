@@ -31,10 +31,13 @@ from memory.models import (
     JobVerdict,
     Lineage,
     Membership,
+    MemoryFile,
     Mention,
     ModelCall,
     ModelCallEpisode,
     Project,
+    PublicationStep,
+    PublishedBelief,
     RememberedFact,
     RememberJob,
     Role,
@@ -76,6 +79,7 @@ class Scene:
     rival: ContradictionCandidate
     box: Box
     remembrance: RememberJob
+    file: MemoryFile
 
     def rows(self) -> list[Model]:
         """List one row of every kind that has pages."""
@@ -135,6 +139,7 @@ def set_scene(name: str) -> Scene:
         edge=_link(episode=episode, other=factories.episode(workspace=workspace, text=f"An effect of {name}.")),
         box=_put_into_box(name, episode=episode),
         remembrance=_remember(name, episode=episode, belief=belief),
+        file=_publish(name, belief=belief, cycle=cycle),
     )  # fmt: skip
 
 
@@ -202,6 +207,22 @@ def _remember(name: str, *, episode: Episode, belief: Belief) -> RememberJob:
         belief=belief,
     )  # fmt: skip
     return told
+
+
+def _publish(name: str, *, belief: Belief, cycle: Cycle) -> MemoryFile:
+    """Store a file in which a belief stands."""
+    file = MemoryFile.objects.create(
+        workspace=belief.workspace, path=f"/notes of {name}/MEMORY.md", user=f"user of {name}", created_at=NOW,
+        published_at=NOW,
+    )  # fmt: skip
+    PublishedBelief.objects.create(
+        workspace=belief.workspace, file=file, belief=belief, confidence=0.91, promoted_at=NOW
+    )
+    PublicationStep.objects.create(
+        workspace=belief.workspace, belief=belief, path=file.path, step="promote", confidence=0.9, cycle=cycle, at=NOW
+    )
+    Belief.objects.filter(pk=belief.pk).update(promoted_at=NOW, published_confidence=0.91)
+    return file
 
 
 def _oppose(name: str, *, belief: Belief, call: ModelCall) -> ContradictionCandidate:

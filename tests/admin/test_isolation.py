@@ -179,7 +179,7 @@ def test_every_model_of_the_project_is_shown_by_membership() -> None:
         for page in (admin.site._registry[model] for model in MODELS)
         if not isinstance(page, MembershipRights)
     } == set()
-    assert len(MODELS) == 25
+    assert len(MODELS) == 26
 
 
 def test_somebody_outside_the_staff_is_sent_to_the_login(ours: Scene, client: Client) -> None:

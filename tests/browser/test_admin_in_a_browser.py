@@ -1,6 +1,7 @@
 """A curator reads the admin in a real browser."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from memory.models import Role
+from memory.models import Membership, MemoryFile, Role
 from tests.admin.scene import Scene, add_episodes, person, set_scene
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -130,6 +131,29 @@ def test_forgetting_is_asked_about_first(page: Page, ours: Scene) -> None:
     expect(page.get_by_text("1 done.")).to_be_visible()
     ours.belief.refresh_from_db()
     assert (ours.belief.status, ours.belief.status_reason) == ("forgotten", "it was never so")
+
+
+def test_ending_a_memory_file_is_asked_about_first(page: Page, ours: Scene, tmp_path: Path, settings: Any) -> None:
+    """P11: from the navigation to the file and what stands in it; then an owner takes our section out."""
+    settings.ENGRAM_MEMORY_MD_ROOTS = [tmp_path]
+    path = tmp_path / "MEMORY.md"
+    path.write_text("<!-- ENGRAM:BELIEFS:BEGIN -->\n<!-- ENGRAM:BELIEFS:END -->\n# Mine\n")
+    MemoryFile.objects.filter(pk=ours.file.pk).update(path=str(path))
+    page.get_by_role("link", name="MEMORY.md files").first.click()
+    expect(page.locator("#result_list")).not_to_contain_text("theirs")
+    expect(page.locator("select[name=action]")).to_have_count(0)
+    page.get_by_role("link", name=str(path)).click()
+    expect(page.locator("#content")).to_contain_text(ours.belief.statement)
+    Membership.objects.filter(user__username="curator").update(role=Role.OWNER)
+    page.goto(reverse("admin:memory_memoryfile_changelist"))
+    page.locator("#result_list input.action-select").check()
+    page.locator("select[name=action]").select_option("disable")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#content")).to_contain_text(str(path))
+    assert path.read_text().startswith("<!-- ENGRAM")
+    page.get_by_role("button", name="Take out").click()
+    expect(page.get_by_text("1 ended.")).to_be_visible()
+    assert path.read_text() == "# Mine\n"
 
 
 def test_a_foreign_belief_does_not_open_by_its_address(page: Page, theirs: Scene) -> None:

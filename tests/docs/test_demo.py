@@ -14,7 +14,7 @@ from memory.models import MemoryFile
 from memory.publishing.publish import publish_workspace
 from tests.docs.demo_sample import run_demo, sample_shown
 from tests.factories import NOW
-from tests.publishing.test_publish import trusted
+from tests.publishing.passes import trusted
 from workers.management.commands.demo import make_workspace
 
 _OLD, _NEW = "Monday", "Wednesday"

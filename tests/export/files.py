@@ -5,8 +5,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from memory.access import remove_workspace
 from memory.domain.identity import Actor, ActorKind
+from memory.erasure.erase import remove_workspace
 from memory.export.exporter import export_workspace
 from memory.export.importer import ImportResult, import_workspace
 from memory.models import Workspace

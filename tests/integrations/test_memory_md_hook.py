@@ -17,7 +17,7 @@ from memory.publishing.section import TrustedBelief, put_sections, render_belief
 from tests import factories
 from tests.integrations.client import ClaudeCode, Done, silent_port
 from tests.integrations.test_hooks_fail_open import answering
-from tests.publishing.test_publish import trusted
+from tests.publishing.passes import trusted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

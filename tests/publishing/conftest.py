@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from memory.models import MemoryFile, Workspace
-from memory.publishing.publish import enable_file
+from memory.publishing.memory_files import enable_file
 from tests import factories
 from tests.publishing.passes import MINE, NOW
 

@@ -11,7 +11,8 @@ from memory.domain.lifecycle import DueReason
 from memory.ingest.extract import extract_conversation
 from memory.ingest.scheduling import mark_due
 from memory.models import Belief, Conversation, Episode, Evidence, Turn, Workspace
-from memory.publishing.publish import enable_file, publish_after_cycle
+from memory.publishing.memory_files import enable_file
+from memory.publishing.publish import publish_after_cycle
 from tests import factories
 from tests.consolidation.inline import run_cycle
 from tests.integrations.client import ClaudeCode, said

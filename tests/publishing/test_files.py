@@ -183,6 +183,59 @@ def test_what_a_person_saves_between_reading_and_writing_is_kept(path: Path) -> 
     assert path.read_bytes() == b"ours\nsaved meanwhile\n"
 
 
+def ours_first(old: bytes) -> bytes:
+    return old if old.startswith(b"ours\n") else b"ours\n" + old
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_what_is_saved_at_the_last_moment_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Between the last look and the exchange, and while what came out is put back."""
+    exchanged, saved = files.exchange_names, list[bytes]()
+
+    def saving(**names: Any) -> bool:
+        if len(saved) < times:
+            saved.append(b"saved\n" + b"again\n" * len(saved))
+            replace_file(path, saved[-1:])
+        return exchanged(**names)
+
+    monkeypatch.setattr(files, "exchange_names", saving)
+    assert change(path, ours_first)
+    assert path.read_bytes() == b"ours\n" + saved[-1]
+    assert not names_beside(path)
+
+
+def test_what_is_written_in_place_at_the_last_moment_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system does not tell that somebody has the file open."""
+    exchanged, editor = files.exchange_names, path.open("ab")
+
+    def saving(**names: Any) -> bool:
+        done = exchanged(**names)
+        if not editor.closed:
+            editor.write(b"in place\n")
+            editor.close()
+        return done
+
+    monkeypatch.setattr(files, "exchange_names", saving)
+    monkeypatch.setattr(files, "_take_lease", lambda opened: files._Lease.UNKNOWN)
+    assert change(path, ours_first)
+    assert path.read_bytes() == b"ours\n" + OLD + b"in place\n"
+    assert not names_beside(path)
+
+
+def test_a_file_that_is_deleted_at_the_last_moment_begins_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exchanged = files.exchange_names
+
+    def deleting(**names: Any) -> bool:
+        path.unlink()
+        monkeypatch.setattr(files, "exchange_names", exchanged)
+        return exchanged(**names)
+
+    monkeypatch.setattr(files, "exchange_names", deleting)
+    assert change(path, ours_first)
+    assert path.read_bytes() == b"ours\n"
+    assert not names_beside(path)
+
+
 def write_often(path: Path, number: int) -> None:
     """Publish again and again, as one of many processes."""
     for write in range(WRITES):

@@ -16,16 +16,11 @@ from memory.erasure.erase import erase_memories
 from memory.forgetting import forget_episode
 from memory.models import Episode, EpisodeAccess, GraduatedEpisode, MemoryFile, Workspace
 from memory.publishing.folders import UnsafePath
-from memory.publishing.graduation import archive_path, count_without_room
-from memory.publishing.publish import (
-    NoMemoryFile,
-    disable_file,
-    enable_file,
-    publish_due,
-    publish_episode,
-    publish_workspace,
-)
+from memory.publishing.graduation import count_without_room
+from memory.publishing.memory_files import disable_file, enable_file
+from memory.publishing.publish import NoMemoryFile, publish_due, publish_episode, publish_workspace
 from memory.publishing.section import GraduatedMemory, render_memories
+from memory.publishing.writing import archive_path
 from tests import factories
 from tests.publishing.passes import MINE, NOW, cycle
 

@@ -7,10 +7,12 @@ import pytest
 from pytest_django import Settings
 
 from memory.models import Belief, Permission, Workspace
-from memory.publishing.publish import enable_file, publish_workspace
+from memory.publishing.memory_files import enable_file
+from memory.publishing.publish import publish_workspace
 from tests import factories
 from tests.api.caller import caller, is_problem
-from tests.publishing.test_publish import doubt, trusted
+from tests.publishing.passes import trusted
+from tests.publishing.test_publish import doubt
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW

@@ -27,30 +27,12 @@ from memory.models import (
     Workspace,
 )
 from memory.publishing.folders import UnsafePath
-from memory.publishing.publish import (
-    PathTaken,
-    disable_file,
-    enable_file,
-    publish_due,
-    publish_workspace,
-)
+from memory.publishing.memory_files import PathTaken, disable_file, enable_file
+from memory.publishing.publish import publish_due, publish_workspace
 from tests import factories
-from tests.publishing.passes import MINE, NOW, cycle
+from tests.publishing.passes import MINE, NOW, cycle, trusted
 
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
-
-
-def trusted(workspace: Workspace, statement: str, *, supports: int = 4, **given: Any) -> Belief:
-    """Store a belief that episodes of as many origins support, the first of them a person's."""
-    belief = factories.belief(
-        workspace=workspace, statement=statement, alpha=1.0 + supports, evidence_count=supports, **given
-    )
-    for number in range(supports):
-        episode = factories.episode(
-            workspace=workspace, source="ai" if number else "human", project=given.get("project")
-        )
-        factories.evidence(belief=belief, episode=episode)
-    return belief
 
 
 def doubt(belief: Belief, confidence: float) -> None:

@@ -119,6 +119,15 @@ def test_a_marker_that_lost_its_other_half_stays_and_a_new_section_comes_above()
     assert content == SECTION.encode() + broken
 
 
+def test_a_pair_that_is_left_around_a_section_goes_and_the_text_in_it_stays() -> None:
+    """Else the next pass would take them for a section, and what a person wrote between them."""
+    begin, end = f"{BELIEFS_BEGIN}\n".encode(), f"{BELIEFS_END}\n".encode()
+    nested = begin + b"mine 1\n" + begin + b"ours\n" + end + b"mine 2\n" + end + b"mine 3\n"
+    assert take_sections(content=nested) == b"mine 1\nmine 2\nmine 3\n"
+    content = put_sections(content=nested, beliefs=SECTION, memories=MEMORIES)
+    assert content == SECTION.encode() + b"mine 1\nmine 2\nmine 3\n" + MEMORIES.encode()
+
+
 def test_a_text_that_tells_of_the_markers_is_no_section() -> None:
     text = f"Beliefs stand between `{BELIEFS_BEGIN}` and `{BELIEFS_END}` in the file.\n".encode()
     assert take_sections(content=text) == text

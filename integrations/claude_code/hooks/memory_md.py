@@ -93,7 +93,8 @@ def _etag_of(state: Path, content: bytes) -> str:
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BEGIN, _END = b"<!-- ENGRAM:BELIEFS:BEGIN -->", b"<!-- ENGRAM:BELIEFS:END -->"
 _SECTION = re.compile(
-    rb"%b[ \t]*\r?\n(?:(?!%b[ \t]*\r?$).)*?^%b[ \t]*\r?(?:\n|\Z)" % (_BEGIN, _BEGIN, _END), re.MULTILINE | re.DOTALL
+    rb"%b[ \t]*\r?\n(?P<between>(?:(?!%b[ \t]*\r?$).)*?)^%b[ \t]*\r?(?:\n|\Z)" % (_BEGIN, _BEGIN, _END),
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -105,9 +106,15 @@ def put_section(content: bytes, section: bytes) -> bytes:
 
 
 def take_section(content: bytes) -> bytes:
-    """Return a file's bytes without our section; a marker without its other half is none, and stays."""
+    """Return a file's bytes without our section; a marker without its other half is none, and stays.
+
+    Two markers that would become a pair by what is taken from between them go, and the text between them stays.
+    """
     mark, body = _split_mark(content)
-    return mark + _SECTION.sub(b"", body)
+    body = _SECTION.sub(b"", body)
+    while (freed := _SECTION.sub(rb"\g<between>", body)) != body:
+        body = freed
+    return mark + body
 
 
 def _own_part(content: bytes) -> bytes:

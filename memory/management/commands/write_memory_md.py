@@ -6,9 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from memory.management.command_line import Report, WorkspaceCommand, named_project, named_user, usage_error
+from memory.management.command_line import Report, WorkspaceCommand, fail_on, named_project, named_user, usage_error
 from memory.models import MemoryFile, Project, Workspace
-from memory.publishing.publish import disable_file, enable_file, publish_workspace
+from memory.publishing.memory_files import disable_file, enable_file, move_file
+from memory.publishing.publish import publish_workspace
+from memory.publishing.writing import SectionStays
 
 GLOBAL_PATH = Path("~/.claude-memory/MEMORY.md")
 PROJECT_PATH = Path(".claude/memory/MEMORY.md")
@@ -16,14 +18,17 @@ PROJECT_PATH = Path(".claude/memory/MEMORY.md")
 
 class Command(WorkspaceCommand):
     help = (
-        "Write a workspace's most trusted beliefs into its MEMORY.md files. With --enable, one more is written from"
-        " now on; with --remove, our sections are taken out of the files, and they are left alone."
+        "Write a workspace's most trusted beliefs into its MEMORY.md files. With --enable, one more is written from now"
+        " on, or the file that these beliefs have moves; with --remove, our sections are taken out of the files, and"
+        " they are left alone."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         either = parser.add_mutually_exclusive_group()
-        either.add_argument("--enable", action="store_true", help="write one more file from now on")
+        either.add_argument(
+            "--enable", action="store_true", help="write this file from now on, and no other of these beliefs"
+        )
         either.add_argument("--remove", action="store_true", help="take our sections out, and write no more")
         parser.add_argument(
             "--path", type=Path, help=f"the file to enable; by default {GLOBAL_PATH}, or {PROJECT_PATH} of the project"
@@ -36,9 +41,11 @@ class Command(WorkspaceCommand):
         user = named_user(options["user"])
         if options["remove"]:
             return _remove(workspace, project, user)
+        moved = []
         if options["enable"]:
             path = (options["path"] or _usual_path(project)).expanduser()
-            enable_file(workspace=workspace, path=path, project=project, user=user or "", now=now)
+            with fail_on(OSError):
+                moved = _enable(workspace, path, project, user or "", now)
         elif options["path"] or project or user:
             raise usage_error("--path, --project and --user name a file to --enable or to --remove.")
         done = publish_workspace(workspace_id=workspace.pk, now=now, may_graduate=True)
@@ -51,9 +58,18 @@ class Command(WorkspaceCommand):
                 **counts,
                 "written": done.written,
             },
-            lines=[*told, ", ".join(f"{count} {name}" for name, count in counts.items())],
+            lines=[*moved, *told, ", ".join(f"{count} {name}" for name, count in counts.items())],
             has_failed=done.failed > 0,
         )
+
+
+def _enable(workspace: Workspace, path: Path, project: Project | None, user: str, now: datetime) -> list[str]:
+    """Begin to write a file, or move the one that these beliefs have and say so."""
+    before = MemoryFile.objects.for_workspace(workspace).filter(project=project, user=user).first()
+    if before is None:
+        enable_file(workspace=workspace, path=path, project=project, user=user, now=now)
+        return []
+    return [f"{before.path}: our sections are taken out"] if move_file(file=before, path=path, now=now) else []
 
 
 def _usual_path(project: Project | None) -> Path:
@@ -68,7 +84,13 @@ def _remove(workspace: Workspace, project: Project | None, user: str | None) -> 
     files = MemoryFile.objects.for_workspace(workspace).order_by("path")
     files = files.filter(project=project) if project else files
     files = files.filter(user=user) if user else files
-    paths = [file.path for file in files]
+    removed, told = [], []
     for file in files:
-        disable_file(file=file)
-    return Report(values={"removed": paths}, lines=[f"{path}: our sections are taken out" for path in paths])
+        try:
+            disable_file(file=file)
+        except SectionStays as error:
+            told.append(str(error))
+        else:
+            removed.append(file.path)
+            told.append(f"{file.path}: our sections are taken out")
+    return Report(values={"removed": removed}, lines=told, has_failed=len(told) > len(removed))

@@ -30,10 +30,11 @@ from django.utils import timezone
 import memory
 from beliefsite.celery import app
 from beliefsite.services import describe_services
-from memory.access import create_key, create_workspace, remove_workspace
+from memory.access import create_key, create_workspace
+from memory.erasure.erase import remove_workspace
 from memory.management.command_line import pluralize
 from memory.models import Cycle, Membership, MemoryFile, Permission, Role
-from memory.publishing.publish import enable_file
+from memory.publishing.memory_files import enable_file
 from memory.publishing.section import BELIEFS_BEGIN, BELIEFS_END
 
 _WORKSPACE = "demo"

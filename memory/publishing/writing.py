@@ -1,0 +1,92 @@
+"""Write our sections into a MEMORY.md and into the archive beside it, or take them out (P2, P3, P8)."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import structlog
+from django.conf import settings
+
+from memory.domain.errors import EngramError
+from memory.models import MemoryFile
+from memory.publishing.files import change_file
+from memory.publishing.folders import FolderMissing, UnsafePath, check_path
+from memory.publishing.graduation import render_graduates
+from memory.publishing.section import put_sections, take_sections
+
+log = structlog.get_logger(__name__)
+_ARCHIVE = "-archive"
+_OWN_FOLDERS = 2  # `.claude/memory` of a project, made where it is missing (P9)
+
+
+class SectionStays(EngramError):
+    """A file from which our sections cannot be taken out; what was to end stands as it was."""
+
+    field = "path"
+
+
+def write_sections(*, file: MemoryFile, beliefs: str) -> bool:
+    """Write what a file holds, and its archive before it: what had to make room is in one of them at any time.
+
+    Return whether any byte changed. Raises what `change_file` raises.
+    """
+    memories, archived = render_graduates(file=file)
+    path, makes = Path(file.path), _OWN_FOLDERS if file.project_id else 1
+    has_changed = _write_archive(path, partial(_put, "", archived), makes=makes, is_wanted=bool(archived))
+    return _write(path, partial(_put, beliefs, memories), makes=makes) or has_changed
+
+
+def take_sections_out(path: Path) -> None:
+    """Take our sections out of a file and its archive; where they are gone there is nothing to do.
+
+    Raise SectionStays.
+    """
+    try:
+        _write_archive(path, _take)
+        _write(path, _take)
+    except FolderMissing:
+        log.info("memory_file_is_gone")
+    except (EngramError, OSError) as error:
+        raise SectionStays(f"Our section cannot be taken out of {path}: {error}") from error
+
+
+def check_target(path: Path) -> Path:
+    """Return a path that may be written, with its root's own links resolved; raise UnsafePath."""
+    real = check_path(path=path, roots=_roots())
+    if real.stem.endswith(_ARCHIVE):
+        raise UnsafePath(f"{real.name} is what the archive of another file would be called.")
+    return real
+
+
+def _roots() -> list[Path]:
+    """P2: list the folders below which files may be written; the demo's is the server's own."""
+    return [*settings.ENGRAM_MEMORY_MD_ROOTS, settings.DEMO_DIR]
+
+
+def archive_path(path: Path) -> Path:
+    """Return the archive of a file: MEMORY-archive.md of MEMORY.md."""
+    return path.with_name(f"{path.stem}{_ARCHIVE}{path.suffix}")
+
+
+def _write_archive(path: Path, change: Callable[[bytes], bytes], *, makes: int = 0, is_wanted: bool = False) -> bool:
+    archive = archive_path(path)
+    return (is_wanted or os.path.lexists(archive)) and _write(archive, change, makes=makes)
+
+
+def _write(path: Path, change: Callable[[bytes], bytes], *, makes: int = 0) -> bool:
+    return change_file(
+        path=path,
+        roots=_roots(),
+        change=change,
+        makes=makes,
+        seconds=settings.POLICY.publishing.lock_seconds,
+    )
+
+
+def _put(beliefs: str, memories: str, content: bytes) -> bytes:
+    return put_sections(content=content, beliefs=beliefs, memories=memories)
+
+
+def _take(content: bytes) -> bytes:
+    return take_sections(content=content)
