@@ -8,7 +8,7 @@ from memory.domain.policy import Setting, iter_settings
 from tests.docs import rule_index
 
 REQUIRED = {
-    "L7", "L8", "L19", "P1", "P2", "P3", "P4", "P5", "P7", "P11",
+    "L7", "L8", "L19", "P1", "P2", "P3", "P4", "P5", "P7", "P8", "P11", "P12",
     "B1", "B2", "B3", "B4", "B5", "B6", "B7", "B8", "B8a", "B9", "B10", "B11", "B12", "B13", "B14", "B15", "B16",
     "B17", "B18", "B19", "B20", "B21", "B22", "B23", "B24", "L1", "L2", "L3", "L4", "L5", "L6", "L13", "L14", "L15",
     "L16", "L18", "D2", "D3", "D5", "D7", "D9", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R7d", "R8",
