@@ -58,6 +58,7 @@ LEFT_OUT = {
     "Heartbeat": "belongs to no workspace",
     "MemoryFile": "names a file of this machine",
     "PublishedBelief": "stands in a file of this machine",
+    "GraduatedEpisode": "stands in a file of this machine",
     "PublicationStep": "tells of files of this machine",
     "PublicationDue": "waits for files of this machine",
 }
