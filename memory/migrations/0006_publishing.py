@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
             name='PublicationDue',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('due_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), help_text="By the database's clock.")),
             ],
         ),
         migrations.CreateModel(

@@ -110,9 +110,9 @@ class PublicationDue(models.Model):
 
     # No constraint: a workspace that goes with its beliefs leaves rows, which whoever publishes next takes away.
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+", db_constraint=False)
-    created_at = models.DateTimeField(db_default=Now())
+    due_at = models.DateTimeField(db_default=Now(), help_text="By the database's clock.")
 
     objects = WorkspaceQuerySet.as_manager()
 
     def __str__(self) -> str:
-        return f"{self.workspace_id} since {self.created_at}"
+        return f"{self.workspace_id} from {self.due_at}"

@@ -31,6 +31,7 @@ MOST_BYTES = 10_000_000
 _PAUSE_SECONDS = 0.02
 _SPARE = ".engram-"  # in the name of a file that waits to change places, or has
 _PART = ".engram.part-"
+RESCUED = ".rescued-"  # in the name of a file that a person had saved when a writer was killed
 
 
 class FileBusy(EngramError):
@@ -135,7 +136,7 @@ class _File:
             if here is not None and _digest(here) == becomes:
                 os.rename(spare, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
             else:  # the person has saved again since: both are theirs
-                rescued = f"{self.name}.rescued-{found}"
+                rescued = f"{self.name}{RESCUED}{found}"
                 os.rename(spare, rescued, src_dir_fd=self.folder, dst_dir_fd=self.folder)
             return
         os.unlink(spare, dir_fd=self.folder)

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from itertools import islice
 from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Ln
+from django.db.models.functions import Ln, Now
 
 from memory.domain.errors import EngramError
 from memory.domain.identity import ActorKind
@@ -49,6 +49,8 @@ from memory.publishing.writing import write_sections
 
 log = structlog.get_logger(__name__)
 _CHUNK = 50
+_LONGEST_PROBLEM = 300
+_DUE_LOCK = 6  # the first of the two numbers that name an advisory lock
 _LIVES_ON = (BeliefStatus.MERGED, BeliefStatus.SPLIT)  # in others, which say the same or more
 _TAKEN_AWAY = (BeliefStatus.FORGOTTEN, BeliefStatus.PRUNED)
 _PERSONS = (Source.HUMAN, Source.INTERACTION)
@@ -81,8 +83,7 @@ def publish_workspace(
 
     A file that cannot be written keeps why, and stays as it was with the beliefs in it; the others are written.
     """
-    due = PublicationDue.objects.for_workspace(workspace_id)
-    newest = due.aggregate(newest=Max("pk"))["newest"]
+    newest = PublicationDue.objects.for_workspace(workspace_id).aggregate(newest=Max("pk"))["newest"]
     steps: Counter[Step] = Counter()
     graduated = written = failed = 0
     for file in MemoryFile.objects.for_workspace(workspace_id).order_by("pk"):
@@ -90,14 +91,12 @@ def publish_workspace(
             done = publish_file(file.pk, now, cycle, may_graduate=may_graduate or cycle is not None)
         except (EngramError, OSError) as error:
             failed += 1
-            MemoryFile.objects.filter(pk=file.pk).update(problem=str(error)[:300])
-            log.warning("memory_file_not_written", workspace=workspace_id, file=file.pk, error=str(error))
+            _note_problem(file, str(error)[:_LONGEST_PROBLEM])
             continue
         written += done.has_changed
         graduated += done.graduated
         steps.update(step for _, step in done.steps)
-    if newest is not None and not failed:
-        due.filter(pk__lte=newest).delete()
+    _settle_due(workspace_id, newest, has_failed=failed > 0)
     return PublicationCounts(
         graduated=graduated,
         promoted=steps[Step.PROMOTE],
@@ -106,6 +105,21 @@ def publish_workspace(
         written=written,
         failed=failed,
     )
+
+
+def _note_problem(file: MemoryFile, problem: str) -> None:
+    """Keep why a file could not be written; the same problem again is no news."""
+    if MemoryFile.objects.filter(pk=file.pk).exclude(problem=problem).update(problem=problem):
+        log.warning("memory_file_not_written", workspace=file.workspace_id, file=file.pk, error=problem)
+
+
+def _settle_due(workspace_id: int, newest: int | None, *, has_failed: bool) -> None:
+    """Take off what was due up to a row; where a file failed, the workspace is due again in a while."""
+    if newest is not None:
+        PublicationDue.objects.for_workspace(workspace_id).filter(pk__lte=newest).delete()
+    if has_failed:
+        later = Now() + timedelta(seconds=settings.POLICY.publishing.retry_seconds)
+        PublicationDue.objects.create(workspace_id=workspace_id, due_at=later)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,8 +338,19 @@ def publish_after_cycle(*, cycle_id: str) -> None:
 
 
 def publish_due(*, now: datetime) -> list[int]:
-    """Publish the workspaces whose beliefs changed since; return them."""
-    due = list(PublicationDue.objects.order_by("workspace").values_list("workspace", flat=True).distinct())
-    for workspace_id in due:
-        publish_workspace(workspace_id=workspace_id, now=now)
+    """Publish the workspaces that are due, and return them; none where somebody else is doing so.
+
+    A file that is waited for keeps one worker busy, and not one more every two seconds.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, 0)", [_DUE_LOCK])
+        if not cursor.fetchone()[0]:
+            return []
+        try:
+            rows = PublicationDue.objects.filter(due_at__lte=Now()).order_by("workspace")
+            due = list(rows.values_list("workspace", flat=True).distinct())
+            for workspace_id in due:
+                publish_workspace(workspace_id=workspace_id, now=now)
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s, 0)", [_DUE_LOCK])
     return due

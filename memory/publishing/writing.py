@@ -1,5 +1,6 @@
 """Write our sections into a MEMORY.md and into the archive beside it, or take them out (P2, P3, P8)."""
 
+import glob
 import os
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +11,7 @@ from django.conf import settings
 
 from memory.domain.errors import EngramError
 from memory.models import MemoryFile
-from memory.publishing.files import change_file
+from memory.publishing.files import LOCK_ENDING, RESCUED, change_file
 from memory.publishing.folders import FolderMissing, UnsafePath, check_path
 from memory.publishing.graduation import render_graduates
 from memory.publishing.section import put_sections, take_sections
@@ -33,6 +34,7 @@ def write_sections(*, file: MemoryFile, beliefs: str) -> bool:
     """
     memories, archived = render_graduates(file=file)
     path, makes = Path(file.path), _OWN_FOLDERS if file.project_id else 1
+    _clean_rescued(path)
     has_changed = _write_archive(path, partial(_put, "", archived), makes=makes, is_wanted=bool(archived))
     return _write(path, partial(_put, beliefs, memories), makes=makes) or has_changed
 
@@ -43,12 +45,20 @@ def take_sections_out(path: Path) -> None:
     Raise SectionStays.
     """
     try:
+        _clean_rescued(path)
         _write_archive(path, _take)
         _write(path, _take)
     except FolderMissing:
         log.info("memory_file_is_gone")
     except (EngramError, OSError) as error:
         raise SectionStays(f"Our section cannot be taken out of {path}: {error}") from error
+
+
+def _clean_rescued(path: Path) -> None:
+    """Take our section out of what was rescued for a person when a writer was killed: no erased word stays in it."""
+    for rescued in path.parent.glob(f"{glob.escape(path.name)}{RESCUED}*"):
+        if not rescued.name.endswith(LOCK_ENDING):
+            _write(rescued, _take)
 
 
 def check_target(path: Path) -> Path:

@@ -178,6 +178,7 @@ def test_an_erased_phrase_is_found_nowhere_below_the_root(workspace: Workspace, 
     cycle(workspace)
     archived.update(archived_at=NOW)
     cycle(workspace)
+    Path(file.path).with_name("MEMORY.md.rescued-0123").write_bytes(Path(file.path).read_bytes())
     assert phrase in Path(file.path).read_text()
     assert phrase in archive_path(Path(file.path)).read_text()
 
@@ -186,7 +187,7 @@ def test_an_erased_phrase_is_found_nowhere_below_the_root(workspace: Workspace, 
 
     found = subprocess.run(["grep", "-r", "-l", phrase, str(root)], capture_output=True, text=True, check=False)
     assert (found.returncode, found.stdout) == (1, "")
-    assert Path(file.path).read_bytes() == MINE
+    assert Path(file.path).read_bytes() == Path(file.path).with_name("MEMORY.md.rescued-0123").read_bytes() == MINE
 
 
 def test_what_runs_out_leaves_with_the_next_cycle(workspace: Workspace, file: MemoryFile) -> None:

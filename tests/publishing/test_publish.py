@@ -6,9 +6,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.db.models.functions import Now
 
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
@@ -231,6 +233,36 @@ def test_every_change_is_noted_with_it_whoever_made_it(
     assert list(PublicationDue.objects.values_list("workspace", flat=True)) == [workspace.pk]
     publish_due(now=NOW)
     assert not PublicationDue.objects.exists()
+
+
+def test_a_file_that_fails_is_tried_again_in_a_while_and_told_of_once(
+    workspace: Workspace, file: MemoryFile, caplog: pytest.LogCaptureFixture
+) -> None:
+    """P11: a broken file costs the others nothing, nor a pass every two seconds."""
+    belief = trusted(workspace, "Mia prefers the train.")
+    publish_workspace(workspace_id=workspace.pk, now=NOW)
+    PublicationDue.objects.all().delete()
+    Path(file.path).unlink()
+    Path(file.path).mkdir()
+    for confidence in (0.8, 0.9):
+        doubt(belief, confidence)
+        assert publish_due(now=NOW) == [workspace.pk]
+        assert publish_due(now=NOW) == []
+    assert [row.message.count("memory_file_not_written") for row in caplog.records if row.levelname == "WARNING"] == [1]
+    Path(file.path).rmdir()
+    PublicationDue.objects.update(due_at=Now())
+    assert publish_due(now=NOW) == [workspace.pk]
+    assert "- Mia prefers the train. (confidence: 0.90, evidence: 4)" in Path(file.path).read_text()
+
+
+def test_only_one_worker_publishes_what_is_due(workspace: Workspace, file: MemoryFile) -> None:
+    trusted(workspace, "Mia prefers the train.")
+    PublicationDue.objects.create(workspace=workspace)
+    facts = connection.settings_dict
+    with psycopg.connect(host=facts["HOST"], port=facts["PORT"], user=facts["USER"], dbname=facts["NAME"]) as other:
+        other.execute("SELECT pg_advisory_lock(6, 0)")
+        assert publish_due(now=NOW) == []
+    assert publish_due(now=NOW) == [workspace.pk]
 
 
 def test_files_take_their_own_users_and_projects_beliefs(workspace: Workspace, root: Path) -> None:
