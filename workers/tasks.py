@@ -158,8 +158,9 @@ def restructure(job_id: int, attempt: int) -> None:
 
 @shared_task(base=Step, name="workers.finish")
 def finish(cycle_id: str, attempt: int) -> None:
-    if finish_cycle(cycle_id=cycle_id, attempt=attempt):
-        publish_after_cycle(cycle_id=cycle_id)
+    is_ours = finish_cycle(cycle_id=cycle_id, attempt=attempt)
+    publish_after_cycle(cycle_id=cycle_id)  # of one that has ended; again where it could not be done the last time
+    if is_ours:
         open_next_cycle(cycle_id=cycle_id, now=timezone.now())
 
 

@@ -280,10 +280,10 @@ class PublishingPolicy:
     ] = 200
     archived_memories: Annotated[
         Count, "ENGRAM_PUBLISHING_ARCHIVED_MEMORIES", "P8: most episodes in the archive; the oldest leave it"
-    ] = 10_000
+    ] = 5_000
     retry_seconds: Annotated[
         Positive, "ENGRAM_PUBLISHING_RETRY_SECONDS", "P11: after which a file that could not be written is tried again"
     ] = 10.0
     lock_seconds: Annotated[
         Positive, "ENGRAM_PUBLISHING_LOCK_SECONDS", "P7: how long a file that somebody else writes is waited for"
-    ] = 10.0
+    ] = 3.0

@@ -61,7 +61,7 @@ from memory.mcp.interface import (
     UserName,
     tool,
 )
-from memory.models import ContradictionCandidate, Episode, Permission
+from memory.models import ContradictionCandidate, Permission
 from memory.models.beliefs import Timeframe
 from memory.publishing.publish import publish_episode
 from memory.recall.usage import Feedback, give_feedback
@@ -154,7 +154,7 @@ def _put_into_file(saved: Saved, caller: Caller) -> Saved:
     if not caller.may(Permission.CURATE):
         return saved.model_copy(update={"file_problem": f"It is saved. {missing_permission(Permission.CURATE)}"})
     try:
-        path = publish_episode(episode=Episode.objects.get(pk=saved.id), now=caller.now)
+        path = publish_episode(episode=caller.episode(saved.id), now=caller.now)
     except (EngramError, OSError) as error:
         return saved.model_copy(update={"file_problem": f"It is saved. {error}"})
     return saved.model_copy(update={"file": path})

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import secrets
 import signal
 import stat
@@ -30,6 +31,7 @@ LOCK_ENDING = ".lock"
 MOST_BYTES = 10_000_000
 _PAUSE_SECONDS = 0.02
 _SPARE = ".engram-"  # in the name of a file that waits to change places, or has
+_SPARE_NAME = re.compile(rf"{re.escape(_SPARE)}(?P<was>[0-9a-f]{{32}})-(?P<becomes>[0-9a-f]{{32}})-[0-9a-f]+")
 _PART = ".engram.part-"
 RESCUED = ".rescued-"  # in the name of a file that a person had saved when a writer was killed
 
@@ -48,17 +50,19 @@ def change_file(
     change: Callable[[bytes], bytes],
     makes: int = 0,
     seconds: float = 10.0,
+    like: str = "",
 ) -> bool:
     """Put what `change` makes of a file's bytes in their place; return whether that changed any.
 
-    A file that is not there has no bytes; one that shall have none is not made. `change` may be called more than once.
+    A file that is not there has no bytes; one that shall have none is not made; a new one gets the rights of the file
+    beside it that `like` names. `change` may be called more than once.
     Raises UnsafePath, FolderMissing, FileBusy, or OSError where the disk refuses; then the file is as it was.
     """
     ends_at = time.monotonic() + seconds
     folder = open_folder(path=path, roots=roots, makes=makes)
     try:
         with _locked(folder, path.name + LOCK_ENDING, ends_at):
-            file = _File(folder=folder, name=path.name, ends_at=ends_at)
+            file = _File(folder=folder, name=path.name, ends_at=ends_at, like=like)
             file.recover()
             return file.change(change)
     finally:
@@ -98,6 +102,7 @@ class _File:
     folder: int
     name: str
     ends_at: float
+    like: str = ""
 
     def change(self, change: Callable[[bytes], bytes]) -> bool:
         """Change the file; again if what was replaced is not what the change was made of."""
@@ -124,11 +129,10 @@ class _File:
         for name in os.listdir(self.folder):
             if name.startswith(f".{self.name}{_PART}"):
                 os.unlink(name, dir_fd=self.folder)
-            elif name.startswith(f".{self.name}{_SPARE}"):
-                self._recover_spare(name)
+            elif named := _SPARE_NAME.fullmatch(name.removeprefix(f".{self.name}")):
+                self._recover_spare(name, named["was"], named["becomes"])
 
-    def _recover_spare(self, spare: str) -> None:
-        was, becomes = spare.removeprefix(f".{self.name}{_SPARE}").split("-")[:2]
+    def _recover_spare(self, spare: str, was: str, becomes: str) -> None:
         with closing(_Descriptor(self._open(spare))) as opened:
             found = _digest(_read_all(opened.number))
         if found not in (was, becomes):
@@ -173,9 +177,8 @@ class _File:
         return spare
 
     def _take_over_rights(self, written: int) -> None:
-        try:
-            seen = os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
-        except FileNotFoundError:
+        seen = self._stat(self.name) or (self._stat(self.like) if self.like else None)
+        if seen is None:
             os.fchmod(written, 0o644)
             return
         os.fchmod(written, stat.S_IMODE(seen.st_mode))
@@ -221,6 +224,12 @@ class _File:
             if came_out == expected:  # ours, or what they have saved over since
                 os.unlink(spare, dir_fd=self.folder)
                 return False
+
+    def _stat(self, name: str) -> os.stat_result | None:
+        try:
+            return os.stat(name, dir_fd=self.folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
 
     def _inode(self, name: str) -> int:
         return os.stat(name, dir_fd=self.folder, follow_symlinks=False).st_ino

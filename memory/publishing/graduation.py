@@ -18,14 +18,15 @@ from memory.publishing.section import GraduatedMemory, render_memories
 _STANDING = (EpisodeStatus.ACTIVE, EpisodeStatus.MERGED)  # what was merged is still what somebody said
 _LINES_AROUND_A_DAY = 3  # its heading, and an empty line on both sides
 _MARKERS = 2
+_SHOWN = ("graduated_at", "episode__text", "episode__occurred_at")
 
 
 def update_graduates(*, file: MemoryFile, now: datetime, may_add: bool) -> int:
     """Let go what no longer holds, keep what is due, and archive the oldest that have no room; return how many came."""
-    file.graduates.exclude(_holds_at(now)).delete()
     added = list(_find_due(file, now)) if may_add and file.project_id is None else []
     for episode in added:
         _keep(file, episode, now)
+    file.graduates.exclude(_holds_at(now)).delete()
     _archive_oldest(file, now)
     return len(added)
 
@@ -38,7 +39,7 @@ def keep_in_file(*, file: MemoryFile, episode: Episode, now: datetime) -> None:
 
 def render_graduates(*, file: MemoryFile) -> tuple[str, str]:
     """Return the section of a file's memories, and that of its archive."""
-    rows = file.graduates.select_related("episode").order_by("-graduated_at", "-pk")
+    rows = file.graduates.select_related("episode").only(*_SHOWN).order_by("-graduated_at", "-pk")
     kept = rows.filter(archived_at=None)
     archived = rows.exclude(archived_at=None)[: settings.POLICY.publishing.archived_memories]
     here, beside = ([_as_memory(row) for row in reversed(chosen)] for chosen in (kept, archived))

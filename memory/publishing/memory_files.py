@@ -1,5 +1,6 @@
 """Begin to publish into a MEMORY.md, move it, and end it (P2, P11)."""
 
+from contextlib import suppress
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -73,10 +74,11 @@ def move_file(*, file: MemoryFile, path: Path, now: datetime) -> bool:
             MemoryFile.objects.filter(pk=held.pk).update(path=str(new))
     except IntegrityError as error:
         raise PathTaken(f"{new} is published into already.") from error
-    publish_file(held.pk, now, None, may_graduate=False)
     try:
+        publish_file(held.pk, now, None, may_graduate=False)
         take_sections_out(Path(held.path))
-    except SectionStays:
-        take_sections_out(new)
+    except (EngramError, OSError):
+        with suppress(SectionStays):
+            take_sections_out(new)
         raise
     return True

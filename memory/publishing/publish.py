@@ -17,15 +17,16 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Ln, Now
 
 from memory.domain.errors import EngramError
 from memory.domain.identity import ActorKind
-from memory.domain.lifecycle import BeliefStatus
+from memory.domain.lifecycle import WORKSPACE_ERRORS, BeliefStatus
 from memory.domain.promotion import Publishable, Selection, Step, choose_beliefs
 from memory.ledger.confidence import WITHDRAWN_STATUSES
+from memory.ledger.transactions import lock_beliefs
 from memory.models import (
     Belief,
     Cycle,
@@ -83,20 +84,22 @@ def publish_workspace(
 
     A file that cannot be written keeps why, and stays as it was with the beliefs in it; the others are written.
     """
-    newest = PublicationDue.objects.for_workspace(workspace_id).aggregate(newest=Max("pk"))["newest"]
+    seen = list(PublicationDue.objects.for_workspace(workspace_id).values_list("pk", flat=True))
     steps: Counter[Step] = Counter()
     graduated = written = failed = 0
     for file in MemoryFile.objects.for_workspace(workspace_id).order_by("pk"):
         try:
             done = publish_file(file.pk, now, cycle, may_graduate=may_graduate or cycle is not None)
-        except (EngramError, OSError) as error:
+        except (EngramError, DatabaseError, *WORKSPACE_ERRORS) as error:
+            if not connection.is_usable():
+                raise
             failed += 1
             _note_problem(file, str(error)[:_LONGEST_PROBLEM])
             continue
         written += done.has_changed
         graduated += done.graduated
         steps.update(step for _, step in done.steps)
-    _settle_due(workspace_id, newest, has_failed=failed > 0)
+    _settle_due(workspace_id, seen, has_failed=failed > 0)
     return PublicationCounts(
         graduated=graduated,
         promoted=steps[Step.PROMOTE],
@@ -113,10 +116,9 @@ def _note_problem(file: MemoryFile, problem: str) -> None:
         log.warning("memory_file_not_written", workspace=file.workspace_id, file=file.pk, error=problem)
 
 
-def _settle_due(workspace_id: int, newest: int | None, *, has_failed: bool) -> None:
-    """Take off what was due up to a row; where a file failed, the workspace is due again in a while."""
-    if newest is not None:
-        PublicationDue.objects.for_workspace(workspace_id).filter(pk__lte=newest).delete()
+def _settle_due(workspace_id: int, seen: Sequence[int], *, has_failed: bool) -> None:
+    """Take off the rows that were seen before, and no other; where a file failed, it is due again in a while."""
+    PublicationDue.objects.filter(pk__in=seen).delete()
     if has_failed:
         later = Now() + timedelta(seconds=settings.POLICY.publishing.retry_seconds)
         PublicationDue.objects.create(workspace_id=workspace_id, due_at=later)
@@ -135,16 +137,21 @@ class _Done:
 def publish_file(
     file_id: int, now: datetime, cycle: Cycle | None, *, may_graduate: bool, kept: Episode | None = None
 ) -> _Done:
-    """Decide, note and write one file, all or nothing; `kept` is an episode that it must keep from now on."""
+    """Decide, write and note one file; `kept` is an episode that it must keep from now on.
+
+    Beliefs are locked only once it is written, so that nobody waits for them as long as for a file. What changed
+    meanwhile, and a file that was written though its rows could not be, is put right by the next pass.
+    """
     file = MemoryFile.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=file_id).first()
     if file is None:
         return _Done()
     if kept:
         keep_in_file(file=file, episode=kept, now=now)
     graduated = update_graduates(file=file, now=now, may_add=may_graduate)
-    chosen = _choose(_beliefs_of(file), _published_in(file), file.workspace, now, may_remove=cycle is not None)
+    published = _published_in(file)
+    chosen = _choose(_beliefs_of(file), published, file.workspace, now, may_remove=cycle is not None)
+    has_changed = write_sections(file=file, beliefs=_render(chosen, published, file.workspace, now))
     _note_steps(file, chosen, now, cycle)
-    has_changed = write_sections(file=file, beliefs=_render(chosen, _published_in(file), file.workspace))
     MemoryFile.objects.filter(pk=file.pk).update(published_at=now, problem="")
     return _Done(steps=chosen.steps, graduated=graduated, has_changed=has_changed)
 
@@ -238,10 +245,11 @@ def _find_gone(beliefs: QuerySet[Belief]) -> set[str]:
 
 def _note_steps(file: MemoryFile, chosen: Selection, now: datetime, cycle: Cycle | None) -> None:
     """Keep where each belief stands, in the file's rows and with the belief, and why the row changed."""
-    beliefs = Belief.objects.annotate(**_numbers(file.workspace)).in_bulk(
-        {*chosen.trusted, *(key for key, _ in chosen.steps)}
-    )
-    for key, step in chosen.steps:
+    named = {*chosen.trusted, *(key for key, _ in chosen.steps)}
+    there = {belief.pk for belief in lock_beliefs(named)}  # without those that were erased meanwhile
+    beliefs = Belief.objects.annotate(**_numbers(file.workspace)).in_bulk(there)
+    steps = [(key, step) for key, step in chosen.steps if key in there]
+    for key, step in steps:
         rows = PublishedBelief.objects.filter(file=file, belief=key)
         if step is Step.PROMOTE:
             columns = {
@@ -256,7 +264,7 @@ def _note_steps(file: MemoryFile, chosen: Selection, now: datetime, cycle: Cycle
             rows.delete()
     if cycle:
         file.beliefs.exclude(demoted_at=None).update(was_former_in_cycle=True)
-    for key in chosen.trusted:
+    for key in there.intersection(chosen.trusted):
         told = beliefs[key].chosen
         PublishedBelief.objects.filter(file=file, belief=key).exclude(confidence=told).update(confidence=told)
     PublicationStep.objects.bulk_create(
@@ -264,9 +272,9 @@ def _note_steps(file: MemoryFile, chosen: Selection, now: datetime, cycle: Cycle
             workspace_id=file.workspace_id, belief_id=key, path=file.path, step=step,
             confidence=beliefs[key].chosen, cycle=cycle, at=now,
         )
-        for key, step in chosen.steps
+        for key, step in steps
     )  # fmt: skip
-    copy_to_beliefs({key for key, _ in chosen.steps})
+    copy_to_beliefs({key for key, _ in steps})
 
 
 def copy_to_beliefs(ids: Collection[str]) -> None:
@@ -281,18 +289,16 @@ def copy_to_beliefs(ids: Collection[str]) -> None:
     beliefs.exclude(pk__in=standing).update(demoted_at=last)
 
 
-def _render(chosen: Selection, rows: Mapping[str, PublishedBelief], workspace: Workspace) -> str:
-    """Return the section; a former belief is shown once its row says since when it is one."""
+def _render(chosen: Selection, rows: Mapping[str, PublishedBelief], workspace: Workspace, now: datetime) -> str:
+    """Return the section: of what was chosen, what is still there."""
     beliefs = Belief.objects.annotate(**_numbers(workspace)).in_bulk({*chosen.trusted, *chosen.former})
     former = [
-        (beliefs[key], row.confidence, row.demoted_at)
-        for key in chosen.former
-        if (row := rows.get(key)) and row.demoted_at
+        (beliefs[key], rows[key].confidence, rows[key].demoted_at or now) for key in chosen.former if key in beliefs
     ]
     return render_beliefs(
         trusted=[
             TrustedBelief(statement=one.statement, confidence=one.chosen, evidence=one.evidence_count)
-            for one in (beliefs[key] for key in chosen.trusted)
+            for one in (beliefs[key] for key in chosen.trusted if key in beliefs)
         ],
         former=[
             FormerBelief(statement=one.statement, was=was, now=one.chosen, demoted_on=demoted_at.date())
@@ -311,7 +317,7 @@ def render_section(
     file = MemoryFile.objects.for_workspace(workspace).filter(project=project, user=user).first()
     rows = _published_in(file) if file else {}
     scope = select_scope(beliefs=beliefs, project_id=project.pk if project else None, user=user)
-    return _render(_choose(scope, rows, workspace, now, may_remove=False), rows, workspace)
+    return _render(_choose(scope, rows, workspace, now, may_remove=False), rows, workspace, now)
 
 
 def publish_episode(*, episode: Episode, now: datetime) -> str:
@@ -324,12 +330,16 @@ def publish_episode(*, episode: Episode, now: datetime) -> str:
     if file is None:
         raise NoMemoryFile("No MEMORY.md is written for this project and user.")
     publish_file(file.pk, now, None, may_graduate=False, kept=episode)
+    if not file.graduates.filter(episode=episode).exists():
+        raise NoMemoryFile("What these words say is not held any more.")
     return str(file.path)
 
 
 def publish_after_cycle(*, cycle_id: str) -> None:
-    """Publish as the last step of a cycle that has ended, and add to its counts what that did (P11)."""
+    """Publish as the last step of a cycle that has ended, once, and add to its counts what that did (P11)."""
     cycle = Cycle.objects.get(pk=cycle_id)
+    if cycle.finished_at is None or "promoted" in (cycle.counts or {}):
+        return
     if not MemoryFile.objects.for_workspace(cycle.workspace_id).exists():
         return
     done = publish_workspace(workspace_id=cycle.workspace_id, now=cycle.now, cycle=cycle)

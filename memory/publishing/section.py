@@ -124,7 +124,7 @@ def take_sections(*, content: bytes) -> bytes:
     """
     bom, body = _split_mark(content)
     for pattern in _SECTIONS:
-        body = pattern.sub(b"", body)
+        body = pattern.sub(_between_lines, body)
     while (freed := _unwrap(body)) != body:
         body = freed
     return bom + body
@@ -138,6 +138,13 @@ def _split_mark(content: bytes) -> tuple[bytes, bytes]:
     return content[: len(content) - len(body)], body
 
 
+def _between_lines(section: re.Match[bytes]) -> bytes:
+    """Return what stays in a section's place: the end of the line before, if it had none and another line follows."""
+    body, begin = section.string, section.start()
+    is_joined = begin > 0 and body[begin - 1 : begin] not in (b"\n", b"\r") and section.end() < len(body)
+    return section["ending"] if is_joined else b""
+
+
 def _unwrap(body: bytes) -> bytes:
     for pattern in _SECTIONS:
         body = pattern.sub(rb"\g<between>", body)
@@ -147,12 +154,13 @@ def _unwrap(body: bytes) -> bytes:
 def _section_pattern(begin: str, end: str) -> re.Pattern[bytes]:
     """Match from the line of one marker to that of the other, with no third in between.
 
-    The first ends a line, but need not begin it: what is put behind a person's last line, which has no end, must not
-    give it one.
+    The memories' first marker ends a line, but need not begin it: what is put behind a person's last line, which has
+    no end, must not give it one.
     """
+    starts = b"" if begin == MEMORIES_BEGIN else b"^"
     opens, closes = re.escape(begin.encode()), re.escape(end.encode())
     between = rb"(?P<between>(?:(?!%b[ \t]*\r?$).)*?)" % opens
-    whole = rb"%b[ \t]*\r?\n%b^%b[ \t]*\r?(?:\n|\Z)" % (opens, between, closes)
+    whole = rb"%b%b[ \t]*(?P<ending>\r?\n)%b^%b[ \t]*\r?(?:\n|\Z)" % (starts, opens, between, closes)
     return re.compile(whole, re.MULTILINE | re.DOTALL)
 
 

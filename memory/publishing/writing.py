@@ -18,7 +18,6 @@ from memory.publishing.section import put_sections, take_sections
 
 log = structlog.get_logger(__name__)
 _ARCHIVE = "-archive"
-_OWN_FOLDERS = 2  # `.claude/memory` of a project, made where it is missing (P9)
 
 
 class SectionStays(EngramError):
@@ -33,10 +32,15 @@ def write_sections(*, file: MemoryFile, beliefs: str) -> bool:
     Return whether any byte changed. Raises what `change_file` raises.
     """
     memories, archived = render_graduates(file=file)
-    path, makes = Path(file.path), _OWN_FOLDERS if file.project_id else 1
-    _clean_rescued(path)
+    path = Path(file.path)
+    makes = _count_own_folders(path.parent)
     has_changed = _write_archive(path, partial(_put, "", archived), makes=makes, is_wanted=bool(archived))
-    return _write(path, partial(_put, beliefs, memories), makes=makes) or has_changed
+    has_changed |= _write(path, partial(_put, beliefs, memories), makes=makes)
+    try:
+        _clean_rescued(path)
+    except (EngramError, OSError) as error:
+        log.warning("rescued_file_not_cleaned", workspace=file.workspace_id, file=file.pk, error=str(error))
+    return has_changed
 
 
 def take_sections_out(path: Path) -> None:
@@ -45,20 +49,28 @@ def take_sections_out(path: Path) -> None:
     Raise SectionStays.
     """
     try:
-        _clean_rescued(path)
         _write_archive(path, _take)
         _write(path, _take)
+        _clean_rescued(path)
     except FolderMissing:
         log.info("memory_file_is_gone")
     except (EngramError, OSError) as error:
         raise SectionStays(f"Our section cannot be taken out of {path}: {error}") from error
 
 
+def _count_own_folders(folder: Path) -> int:
+    """P9: count the folders at a path's end that are made where they are missing; a project's own is not."""
+    if folder == settings.DEMO_DIR.resolve() or folder.name == ".claude-memory":
+        return 1
+    return 2 if folder.parts[-2:] == (".claude", "memory") else 0
+
+
 def _clean_rescued(path: Path) -> None:
     """Take our section out of what was rescued for a person when a writer was killed: no erased word stays in it."""
-    for rescued in path.parent.glob(f"{glob.escape(path.name)}{RESCUED}*"):
-        if not rescued.name.endswith(LOCK_ENDING):
-            _write(rescued, _take)
+    for own in (path, archive_path(path)):
+        for rescued in path.parent.glob(f"{glob.escape(own.name)}{RESCUED}*"):
+            if not rescued.name.endswith(LOCK_ENDING):
+                _write(rescued, _take)
 
 
 def check_target(path: Path) -> Path:
@@ -81,15 +93,16 @@ def archive_path(path: Path) -> Path:
 
 def _write_archive(path: Path, change: Callable[[bytes], bytes], *, makes: int = 0, is_wanted: bool = False) -> bool:
     archive = archive_path(path)
-    return (is_wanted or os.path.lexists(archive)) and _write(archive, change, makes=makes)
+    return (is_wanted or os.path.lexists(archive)) and _write(archive, change, makes=makes, like=path.name)
 
 
-def _write(path: Path, change: Callable[[bytes], bytes], *, makes: int = 0) -> bool:
+def _write(path: Path, change: Callable[[bytes], bytes], *, makes: int = 0, like: str = "") -> bool:
     return change_file(
         path=path,
         roots=_roots(),
         change=change,
         makes=makes,
+        like=like,
         seconds=settings.POLICY.publishing.lock_seconds,
     )
 

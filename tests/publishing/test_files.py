@@ -73,6 +73,21 @@ def test_rights_stay_as_they_were(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+def test_a_new_file_takes_over_the_rights_of_the_one_it_belongs_to(path: Path) -> None:
+    path.chmod(0o600)
+    archive = path.with_name("MEMORY-archive.md")
+    assert change(archive, lambda old: b"archived\n", like=path.name)
+    assert archive.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("ending", ["x", "0-1", "-", "0" * 32])
+def test_a_file_that_is_only_called_like_ours_is_left_alone(path: Path, ending: str) -> None:
+    stranger = path.with_name(f".{path.name}.engram-{ending}")
+    stranger.write_bytes(b"not ours\n")
+    assert change(path)
+    assert stranger.read_bytes() == b"not ours\n"
+
+
 def test_folders_of_our_own_are_made_and_no_other(tmp_path: Path) -> None:
     """P7: `.claude/memory` within a project; a project that is gone stays gone."""
     (tmp_path / "project").mkdir()

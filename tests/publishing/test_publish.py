@@ -21,6 +21,7 @@ from memory.forgetting import forget_episode
 from memory.ledger.transactions import change_status
 from memory.models import (
     Belief,
+    Cycle,
     Episode,
     MemoryFile,
     PublicationDue,
@@ -28,9 +29,10 @@ from memory.models import (
     PublishedBelief,
     Workspace,
 )
+from memory.publishing import publish
 from memory.publishing.folders import UnsafePath
 from memory.publishing.memory_files import PathTaken, disable_file, enable_file
-from memory.publishing.publish import publish_due, publish_workspace
+from memory.publishing.publish import publish_after_cycle, publish_due, publish_workspace
 from tests import factories
 from tests.publishing.passes import MINE, NOW, cycle, trusted
 
@@ -253,6 +255,56 @@ def test_a_file_that_fails_is_tried_again_in_a_while_and_told_of_once(
     PublicationDue.objects.update(due_at=Now())
     assert publish_due(now=NOW) == [workspace.pk]
     assert "- Mia prefers the train. (confidence: 0.90, evidence: 4)" in Path(file.path).read_text()
+
+
+def test_what_becomes_due_during_a_pass_stays_due(
+    workspace: Workspace, file: MemoryFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of a longer transaction may come later than its number says."""
+    first, late = (PublicationDue.objects.create(workspace=workspace) for _ in range(2))
+    late_pk = late.pk - 10
+    PublicationDue.objects.filter(pk=late.pk).delete()
+    written = publish.write_sections
+
+    def write_meanwhile(**given: Any) -> bool:
+        PublicationDue.objects.create(pk=late_pk, workspace=workspace)
+        return written(**given)
+
+    monkeypatch.setattr(publish, "write_sections", write_meanwhile)
+    publish_due(now=NOW)
+    assert list(PublicationDue.objects.values_list("pk", flat=True)) == [late_pk]
+    assert first.pk > late_pk
+
+
+def test_a_file_that_breaks_our_code_costs_others_nothing(
+    workspace: Workspace, file: MemoryFile, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enable_file(workspace=workspace, path=root / "mia.md", project=None, user="mia", now=NOW)
+    trusted(workspace, "Mia prefers the train.")
+    written = publish.write_sections
+
+    def write_some(**given: Any) -> bool:
+        if given["file"].pk == file.pk:
+            raise ValueError("broken")
+        return written(**given)
+
+    monkeypatch.setattr(publish, "write_sections", write_some)
+    assert publish_workspace(workspace_id=workspace.pk, now=NOW).failed == 1
+    assert "- Mia prefers the train." in (root / "mia.md").read_text()
+    assert PublicationDue.objects.count() == 1
+
+
+def test_a_cycle_publishes_once_and_again_where_it_could_not(workspace: Workspace, file: MemoryFile) -> None:
+    counts = cycle(workspace)
+    ended = Cycle.objects.get()
+    memory = trusted(workspace, "Mia prefers the train.")
+    publish_after_cycle(cycle_id=ended.pk)
+    memory.refresh_from_db()
+    assert (counts["promoted"], memory.promoted_at) == (0, None)
+    Cycle.objects.update(counts={})
+    publish_after_cycle(cycle_id=ended.pk)
+    ended.refresh_from_db()
+    assert ended.counts["promoted"] == 1
 
 
 def test_only_one_worker_publishes_what_is_due(workspace: Workspace, file: MemoryFile) -> None:

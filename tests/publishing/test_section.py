@@ -128,6 +128,17 @@ def test_a_pair_that_is_left_around_a_section_goes_and_the_text_in_it_stays() ->
     assert content == SECTION.encode() + b"mine 1\nmine 2\nmine 3\n" + MEMORIES.encode()
 
 
+def test_what_is_appended_behind_the_memories_begins_a_line_of_its_own() -> None:
+    """They stand behind a last line without an end, which is no reason to join what comes after them to it."""
+    content = put_sections(content=b"- one", beliefs="", memories=MEMORIES) + b"- two\n"
+    assert take_sections(content=content) == b"- one\n- two\n"
+
+
+def test_a_marker_at_the_end_of_a_sentence_begins_no_section() -> None:
+    text = f"Beliefs stand below {BELIEFS_BEGIN}\nmy own words\n{BELIEFS_END}\n".encode()
+    assert take_sections(content=text) == text
+
+
 def test_a_text_that_tells_of_the_markers_is_no_section() -> None:
     text = f"Beliefs stand between `{BELIEFS_BEGIN}` and `{BELIEFS_END}` in the file.\n".encode()
     assert take_sections(content=text) == text

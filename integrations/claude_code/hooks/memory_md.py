@@ -93,7 +93,7 @@ def _etag_of(state: Path, content: bytes) -> str:
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BEGIN, _END = b"<!-- ENGRAM:BELIEFS:BEGIN -->", b"<!-- ENGRAM:BELIEFS:END -->"
 _SECTION = re.compile(
-    rb"%b[ \t]*\r?\n(?P<between>(?:(?!%b[ \t]*\r?$).)*?)^%b[ \t]*\r?(?:\n|\Z)" % (_BEGIN, _BEGIN, _END),
+    rb"^%b[ \t]*\r?\n(?P<between>(?:(?!%b[ \t]*\r?$).)*?)^%b[ \t]*\r?(?:\n|\Z)" % (_BEGIN, _BEGIN, _END),
     re.MULTILINE | re.DOTALL,
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import signal
 import stat
 import sys
@@ -23,6 +24,7 @@ from memory_server import Unusable
 _MOST_BYTES = 10_000_000
 _OUR_FOLDERS = (".claude", "memory")  # are made within a folder that is there
 _SPARE = ".engram-"  # in the name of a file that waits to change places, or has
+_SPARE_NAME = re.compile(rf"{re.escape(_SPARE)}(?P<was>[0-9a-f]{{32}})-(?P<becomes>[0-9a-f]{{32}})-[0-9a-f]+")
 _PART = ".engram.part-"
 
 
@@ -60,8 +62,11 @@ class File:
     def leftovers(self) -> list[str]:
         """Return what writers left beside the file: those that write now, and those that were killed."""
         return [
-            name for name in os.listdir(self.folder) if name.startswith((self._beside(_PART), self._beside(_SPARE)))
+            name for name in os.listdir(self.folder) if name.startswith(self._beside(_PART)) or self._spare_name(name)
         ]
+
+    def _spare_name(self, name: str) -> Optional[re.Match[str]]:  # noqa: UP045 - for 3.9
+        return _SPARE_NAME.fullmatch(name[len(self._beside("")) :]) if name.startswith(self._beside("")) else None
 
     def change(self, change: Callable[[bytes], bytes]) -> bytes:
         """Put what is made of the file's bytes in their place, and return it; again if a person saved meanwhile."""
@@ -103,8 +108,9 @@ class File:
     def _recover(self) -> None:
         """Put right what a killed writer left: a person's bytes that came out are put back, all else goes."""
         for name in self.leftovers():
-            if not name.startswith(self._beside(_PART)):
-                was, becomes = name[len(self._beside(_SPARE)) :].split("-")[:2]
+            named = self._spare_name(name)
+            if named:
+                was, becomes = named.group("was", "becomes")
                 found = digest(self.read(name) or b"")
                 if found not in (was, becomes):
                     is_ours = digest(self.read() or b"") == becomes  # or else they saved again: both are theirs
