@@ -212,11 +212,18 @@ _LAST_STATES = (CycleState.CANCELLED, CycleState.FAILED)
 def is_idle_after(*, cycle: Cycle) -> bool:
     """Tell whether another cycle would find nothing to do, or nothing that the last one could do either.
 
-    Episodes stay pending without end where a model keeps failing: a cycle that applied nothing is the last.
+    Episodes stay pending without end where a model keeps failing: a cycle that applied nothing is the last, unless
+    more has come since.
     """
     if cycle.state in (CycleState.FAILED, CycleState.CANCELLED):
         return True
-    return not _has_work(cycle) or not made_progress(cycle=cycle)
+    return not _has_work(cycle) or not (made_progress(cycle=cycle) or has_more_since(cycle=cycle))
+
+
+def has_more_since(*, cycle: Cycle) -> bool:
+    """Tell whether episodes wait that came after a cycle was opened, so that it may not have seen them."""
+    waiting = Episode.objects.for_workspace(cycle.workspace_id).pending()
+    return waiting.filter(state=ConsolidationState.NEW, created_at__gt=cycle.opened_at).exists()
 
 
 def _has_work(cycle: Cycle) -> bool:

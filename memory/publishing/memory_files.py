@@ -30,7 +30,15 @@ def enable_file(*, workspace: Workspace, path: Path, project: Project | None, us
                 workspace=workspace, project=project, user=user, path=str(real), created_at=now
             )
     except IntegrityError as error:
-        raise PathTaken(f"{real} is published into already, or this scope has another file.") from error
+        raise PathTaken(_why_taken(real, workspace)) from error
+
+
+def _why_taken(path: Path, workspace: Workspace) -> str:
+    if MemoryFile.objects.for_workspace(workspace).filter(path=str(path)).exists():
+        return f"{path} is written for another project or user of this workspace."
+    if MemoryFile.objects.filter(path=str(path)).exists():
+        return f"{path} is written for another workspace."
+    return "This project and user have another file."
 
 
 @transaction.atomic

@@ -18,10 +18,11 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Ln, Now
 
 from memory.domain.errors import EngramError
+from memory.domain.evidence import Verdict
 from memory.domain.identity import ActorKind
 from memory.domain.lifecycle import WORKSPACE_ERRORS, BeliefStatus
 from memory.domain.promotion import Publishable, Selection, Step, choose_beliefs
@@ -32,6 +33,7 @@ from memory.models import (
     Cycle,
     Episode,
     Evidence,
+    EvidenceKind,
     MemoryFile,
     Project,
     PublicationDue,
@@ -170,7 +172,7 @@ def _choose(
     trusted = {belief.pk: belief for belief in islice(_trusted(beliefs, workspace), policy.beliefs)}
     sure = {belief.pk for belief in _trusted(standing, workspace)}
     known: dict[str, Any] = {belief.pk: belief for belief in standing.annotate(**_numbers(workspace))} | trusted
-    gone = _find_gone(standing)
+    gone = _find_gone(standing) - sure
     return choose_beliefs(
         beliefs=[
             Publishable(
@@ -238,9 +240,13 @@ def _find_gone(beliefs: QuerySet[Belief]) -> set[str]:
     """Find the beliefs that leave at once: taken away by somebody, or living on in others (P4)."""
     latest = Transition.objects.filter(belief=OuterRef("pk")).order_by("-pk").values("actor")[:1]
     ended = beliefs.exclude(status__in=(BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED)).annotate(by=Subquery(latest))
-    by_hand = Q(by__startswith=f"{ActorKind.PERSON} ") | Q(by__startswith=f"{ActorKind.KEY} ")
+    by_hand = Q()
+    for kind in (ActorKind.PERSON, ActorKind.KEY, ActorKind.COMMAND):
+        by_hand |= Q(by__startswith=f"{kind} ")
     gone = Q(status__in=(*_LIVES_ON, *_TAKEN_AWAY)) | by_hand
-    return set(ended.filter(gone).values_list("pk", flat=True))
+    no = Evidence.objects.filter(belief=OuterRef("pk"), kind=EvidenceKind.CURATOR, verdict=Verdict.CONTRADICTS)
+    corrected = beliefs.filter(Exists(no))
+    return {*ended.filter(gone).values_list("pk", flat=True), *corrected.values_list("pk", flat=True)}
 
 
 def _note_steps(file: MemoryFile, chosen: Selection, now: datetime, cycle: Cycle | None) -> None:

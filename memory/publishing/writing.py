@@ -3,6 +3,7 @@
 import glob
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from django.conf import settings
 from memory.domain.errors import EngramError
 from memory.models import MemoryFile
 from memory.publishing.files import LOCK_ENDING, RESCUED, change_file
-from memory.publishing.folders import FolderMissing, UnsafePath, check_path
+from memory.publishing.folders import FolderMissing, UnsafePath, check_path, open_folder
 from memory.publishing.graduation import render_graduates
 from memory.publishing.section import put_sections, take_sections
 
@@ -77,7 +78,9 @@ def check_target(path: Path) -> Path:
     """Return a path that may be written, with its root's own links resolved; raise UnsafePath."""
     real = check_path(path=path, roots=_roots())
     if real.stem.endswith(_ARCHIVE):
-        raise UnsafePath(f"{real.name} is what the archive of another file would be called.")
+        raise UnsafePath(f"{real} is what the archive of another file would be called.")
+    with suppress(FolderMissing):  # it may come
+        os.close(open_folder(path=real, roots=_roots()))
     return real
 
 

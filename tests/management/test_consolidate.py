@@ -6,6 +6,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from memory.domain.lifecycle import CycleState
 from memory.ingest.schemas import IngestContext
@@ -130,6 +131,21 @@ def test_nobody_is_told_to_do_what_they_did(
     out = StringIO()
     call_command("consolidate", "--workspace", "acme", option, stdout=out)
     assert out.getvalue().splitlines()[-1] == told
+
+
+def test_what_comes_meanwhile_gets_a_cycle_of_its_own(acme: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B7: even after one that got nothing out of the way; what workers read from conversations comes like that."""
+    ended: list[Cycle] = []
+
+    def end(cycle: Cycle) -> None:
+        if not ended:
+            factories.episode(workspace=acme, created_at=timezone.now())
+        ended.append(cycle)
+        Cycle.objects.filter(pk=cycle.pk).update(state=CycleState.FINISHED, finished_at=factories.NOW)
+
+    monkeypatch.setattr("memory.management.commands.consolidate.wait_for_cycle", in_process(end))
+    call_command("consolidate", "--workspace", "acme", "--until-idle", stdout=StringIO())
+    assert len(ended) == 2
 
 
 def test_what_a_cycle_did_is_said_in_order_and_in_the_right_number(

@@ -247,3 +247,20 @@ def test_the_command_takes_out_what_it_can_and_names_what_it_cannot(
     assert f"{file.path}: our sections are taken out" in told
     assert Path(file.path).read_bytes() == MINE
     assert MemoryFile.objects.get() == other
+
+
+def test_the_command_removes_the_file_that_is_named_alone(workspace: Workspace, root: Path, file: MemoryFile) -> None:
+    other = enable_file(workspace=workspace, path=root / "mia.md", project=None, user="mia", now=NOW)
+    call_command("write_memory_md", workspace=workspace.name, remove=True, path=Path(other.path))
+    assert list(MemoryFile.objects.all()) == [file]
+    with pytest.raises(CommandError, match="No such file"):
+        call_command("write_memory_md", workspace=workspace.name, remove=True, path=root / "typo.md")
+    assert list(MemoryFile.objects.all()) == [file]
+
+
+def test_a_folder_that_is_a_link_is_refused_before_anything_is_noted(workspace: Workspace, root: Path) -> None:
+    (root / "real").mkdir()
+    (root / "linked").symlink_to(root / "real")
+    with pytest.raises(UnsafePath):
+        enable_file(workspace=workspace, path=root / "linked" / "MEMORY.md", project=None, user="mia", now=NOW)
+    assert not MemoryFile.objects.filter(user="mia").exists()

@@ -12,13 +12,15 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.models.functions import Now
 
+from memory.consolidation.curation import BeliefText
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
 from memory.erasure.erase import erase_memories
 from memory.export.exporter import export_workspace
 from memory.export.importer import import_workspace
 from memory.forgetting import forget_episode
-from memory.ledger.transactions import change_status
+from memory.ingest.corrections import correct_belief
+from memory.ledger.transactions import Author, change_status
 from memory.models import (
     Belief,
     Cycle,
@@ -29,10 +31,10 @@ from memory.models import (
     PublishedBelief,
     Workspace,
 )
-from memory.publishing import publish
 from memory.publishing.folders import UnsafePath
 from memory.publishing.memory_files import PathTaken, disable_file, enable_file
 from memory.publishing.publish import publish_after_cycle, publish_due, publish_workspace
+from memory.publishing.writing import write_sections
 from tests import factories
 from tests.publishing.passes import MINE, NOW, cycle, trusted
 
@@ -194,6 +196,20 @@ def test_what_a_person_takes_away_leaves_at_once(workspace: Workspace, file: Mem
     assert "coffee" not in Path(file.path).read_text()
 
 
+@pytest.mark.parametrize("kind", [ActorKind.PERSON, ActorKind.KEY, ActorKind.COMMAND])
+@pytest.mark.parametrize("statement", ["", "Mia prefers the bus."])
+def test_what_is_corrected_is_not_called_untrue(
+    workspace: Workspace, file: MemoryFile, kind: ActorKind, statement: str
+) -> None:
+    """Whoever corrects it, with what is right or without."""
+    belief = trusted(workspace, "Mia prefers the train.")
+    cycle(workspace)
+    author = Author(actor=Actor(kind=kind, name="lena"), reason="She told me.", now=NOW)
+    correct_belief(belief=belief, wording=BeliefText(statement=statement) if statement else None, author=author)
+    publish_due(now=NOW)
+    assert b"the train" not in Path(file.path).read_bytes()
+
+
 def test_what_lives_on_in_others_is_not_called_untrue(workspace: Workspace, file: MemoryFile) -> None:
     belief = trusted(workspace, "Mia drinks coffee.")
     cycle(workspace)
@@ -264,13 +280,12 @@ def test_what_becomes_due_during_a_pass_stays_due(
     first, late = (PublicationDue.objects.create(workspace=workspace) for _ in range(2))
     late_pk = late.pk - 10
     PublicationDue.objects.filter(pk=late.pk).delete()
-    written = publish.write_sections
 
     def write_meanwhile(**given: Any) -> bool:
         PublicationDue.objects.create(pk=late_pk, workspace=workspace)
-        return written(**given)
+        return write_sections(**given)
 
-    monkeypatch.setattr(publish, "write_sections", write_meanwhile)
+    monkeypatch.setattr("memory.publishing.publish.write_sections", write_meanwhile)
     publish_due(now=NOW)
     assert list(PublicationDue.objects.values_list("pk", flat=True)) == [late_pk]
     assert first.pk > late_pk
@@ -281,14 +296,13 @@ def test_a_file_that_breaks_our_code_costs_others_nothing(
 ) -> None:
     enable_file(workspace=workspace, path=root / "mia.md", project=None, user="mia", now=NOW)
     trusted(workspace, "Mia prefers the train.")
-    written = publish.write_sections
 
     def write_some(**given: Any) -> bool:
         if given["file"].pk == file.pk:
             raise ValueError("broken")
-        return written(**given)
+        return write_sections(**given)
 
-    monkeypatch.setattr(publish, "write_sections", write_some)
+    monkeypatch.setattr("memory.publishing.publish.write_sections", write_some)
     assert publish_workspace(workspace_id=workspace.pk, now=NOW).failed == 1
     assert "- Mia prefers the train." in (root / "mia.md").read_text()
     assert PublicationDue.objects.count() == 1

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from memory.consolidation.cycle import describe_pause, find_first_failure, find_pause, open_cycle
 from memory.consolidation.dry_run import DryRun, dry_run_cycle
-from memory.consolidation.finish import is_idle_after
+from memory.consolidation.finish import has_more_since, is_idle_after
 from memory.consolidation.schedule import wait_for_cycle
 from memory.domain.lifecycle import ConsolidationState, CycleState, JobState
 from memory.management.command_line import (
@@ -130,6 +130,8 @@ def _what_follows(last: Cycle, *, until_idle: bool) -> str:
     """Say what becomes of the episodes that a cycle left."""
     if last.has_backlog or Cycle.objects.for_workspace(last.workspace_id).open().exists():
         return ", which follows by itself"
+    if has_more_since(cycle=last):
+        return ", which came meanwhile"
     return "; another one would get no further" if until_idle else "; --until-idle runs as many as it takes"
 
 

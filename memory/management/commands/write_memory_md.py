@@ -4,7 +4,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from memory.management.command_line import Report, WorkspaceCommand, fail_on, named_project, named_user, usage_error
 from memory.models import MemoryFile, Project, Workspace
@@ -31,7 +31,10 @@ class Command(WorkspaceCommand):
         )
         either.add_argument("--remove", action="store_true", help="take our sections out, and write no more")
         parser.add_argument(
-            "--path", type=Path, help=f"the file to enable; by default {GLOBAL_PATH}, or {PROJECT_PATH} of the project"
+            "--path",
+            type=Path,
+            help=f"the file to enable, by default {GLOBAL_PATH}, or {PROJECT_PATH} of the project; "
+            "or the only one to remove",
         )
         parser.add_argument("--project", help="slug: the file of this project's beliefs")
         parser.add_argument("--user", help="the file of this user's beliefs and those of no user")
@@ -40,7 +43,7 @@ class Command(WorkspaceCommand):
         project = named_project(workspace=workspace, slug=options["project"]) if options["project"] else None
         user = named_user(options["user"])
         if options["remove"]:
-            return _remove(workspace, project, user)
+            return _remove(workspace, project, user, options["path"])
         moved = []
         if options["enable"]:
             path = (options["path"] or _usual_path(project)).expanduser()
@@ -50,7 +53,7 @@ class Command(WorkspaceCommand):
             raise usage_error("--path, --project and --user name a file to --enable or to --remove.")
         done = publish_workspace(workspace_id=workspace.pk, now=now, may_graduate=True)
         files = MemoryFile.objects.for_workspace(workspace).order_by("path")
-        told = [f"{file.path}: {file.problem or 'up to date'}" for file in files]
+        told = [f"{file.path}: {_how_it_stands(file)}" for file in files] or ["No file is written; --enable names one."]
         counts = {name: getattr(done, name) for name in ("graduated", "promoted", "demoted", "removed")}
         return Report(
             values={
@@ -61,6 +64,12 @@ class Command(WorkspaceCommand):
             lines=[*moved, *told, ", ".join(f"{count} {name}" for name, count in counts.items())],
             has_failed=done.failed > 0,
         )
+
+
+def _how_it_stands(file: MemoryFile) -> str:
+    if file.problem:
+        return str(file.problem)
+    return "up to date" if Path(file.path).exists() else "nothing to write yet"
 
 
 def _enable(workspace: Workspace, path: Path, project: Project | None, user: str, now: datetime) -> list[str]:
@@ -80,10 +89,14 @@ def _usual_path(project: Project | None) -> Path:
     return Path(project.path) / PROJECT_PATH
 
 
-def _remove(workspace: Workspace, project: Project | None, user: str | None) -> Report:
+def _remove(workspace: Workspace, project: Project | None, user: str | None, path: Path | None) -> Report:
     files = MemoryFile.objects.for_workspace(workspace).order_by("path")
     files = files.filter(project=project) if project else files
     files = files.filter(user=user) if user else files
+    if path:
+        files = files.filter(path__in={str(path.expanduser()), str(path.expanduser().resolve())})
+    if not files:
+        raise CommandError("No such file is written.", returncode=1)
     removed, told = [], []
     for file in files:
         try:
