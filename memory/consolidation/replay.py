@@ -152,7 +152,8 @@ def _keep_times(act: CuratorEvent, belief: Belief) -> None:
 
     A cycle that was undone is not replayed, so that there is nothing to be taken back, nor what somebody did about it.
     """
-    if act.act is CuratorAction.RESTORE and act.old == BeliefStatus.ARCHIVED:
+    is_back = act.act is CuratorAction.RESTORE or (act.is_undoing and act.new != BeliefStatus.INVALIDATED)
+    if is_back and act.old == BeliefStatus.ARCHIVED:
         belief.restored_by_person_at, belief.archived_by_person_at = act.at, None
     elif act.act is CuratorAction.ARCHIVE and not act.is_undoing:
         belief.archived_by_person_at = act.at

@@ -328,7 +328,8 @@ def test_only_one_worker_publishes_what_is_due(workspace: Workspace, file: Memor
     with psycopg.connect(host=facts["HOST"], port=facts["PORT"], user=facts["USER"], dbname=facts["NAME"]) as other:
         other.execute("SELECT pg_advisory_lock(6, 0)")
         assert publish_due(now=NOW) == []
-    assert publish_due(now=NOW) == [workspace.pk]
+        other.execute("SELECT pg_advisory_unlock(6, 0)")
+        assert publish_due(now=NOW) == [workspace.pk]
 
 
 def test_files_take_their_own_users_and_projects_beliefs(workspace: Workspace, root: Path) -> None:
