@@ -25,16 +25,17 @@ def update_graduates(*, file: MemoryFile, now: datetime, may_add: bool) -> int:
     """Let go what no longer holds, keep what is due, and archive the oldest that have no room; return how many came."""
     added = list(_find_due(file, now)) if may_add and file.project_id is None else []
     for episode in added:
-        _keep(file, episode, now)
+        keep_in_file(file=file, episode=episode, now=now)
     file.graduates.exclude(_holds_at(now)).delete()
     _archive_oldest(file, now)
     return len(added)
 
 
 def keep_in_file(*, file: MemoryFile, episode: Episode, now: datetime) -> None:
-    """Have a file keep an episode from now on, whatever it weighs (P12)."""
-    _keep(file, episode, now)
-    _archive_oldest(file, now)
+    """Have a file keep an episode from now on, whatever it weighs (P12); one that is in the archive comes back."""
+    GraduatedEpisode.objects.update_or_create(
+        file=file, episode=episode, workspace_id=file.workspace_id, defaults={"graduated_at": now, "archived_at": None}
+    )
 
 
 def render_graduates(*, file: MemoryFile) -> tuple[str, str]:
@@ -66,13 +67,6 @@ def _find_due(file: MemoryFile, now: datetime) -> QuerySet[Episode]:
         .exclude(graduations__file=file)
     )
     return due.order_by("-importance", "created_at", "pk")[: policy.memories_per_pass]
-
-
-def _keep(file: MemoryFile, episode: Episode, now: datetime) -> None:
-    """Keep an episode; one that is in the archive comes back."""
-    GraduatedEpisode.objects.update_or_create(
-        file=file, episode=episode, workspace_id=file.workspace_id, defaults={"graduated_at": now, "archived_at": None}
-    )
 
 
 def _archive_oldest(file: MemoryFile, now: datetime) -> None:

@@ -1,7 +1,9 @@
 """P11: what somebody takes away is gone from the agent's file within seconds, whatever happens to the worker."""
 
+import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -12,7 +14,9 @@ from tests.faults.stack import Stack, await_ready, running_stack
 from tests.faults.waiting import wait_until
 
 MINE = "# My notes\n"
-KEPT = ("I drink green tea.", "My manager is Dana.", "We deploy on Tuesdays.")
+KEPT = (
+    "I drink green tea.", "My manager is Dana.", "We deploy on Tuesdays.", "I live in Leeds.", "My sister is Ina.",
+)  # fmt: skip
 SOON_SECONDS, AFTER_A_KILL_SECONDS = 5.0, 30.0
 
 
@@ -35,13 +39,18 @@ def test_what_is_forgotten_leaves_the_file_in_seconds_with_the_worker_killed_too
             told = {belief["id"]: belief["statement"] for belief in beliefs if belief["statement"] in file.read_text()}
             assert len(told) == len(KEPT), file.read_text()
 
-            (first, said), (second, of_it), _ = told.items()
-            assert _forget(api, first, said, file) < SOON_SECONDS
+            (first, said), (second, of_it), (third, wrong), (fourth, erased), _ = told.items()
+            assert _take(api, "DELETE", f"/memories/{first}", said, file) < SOON_SECONDS
+            no = {"reason": "It was never so."}
+            assert _take(api, "POST", f"/beliefs/{third}/correct", wrong, file, json=no) < SOON_SECONDS
+            assert _take(api, "DELETE", f"/memories/{fourth}?erase=true", erased, file) < SOON_SECONDS
+            found = subprocess.run(["grep", "-rl", erased, str(file.parent)], capture_output=True, check=False)
+            assert (found.returncode, found.stdout) == (1, b"")
 
             record.strike("the worker killed while files are published")
             for process in _workers(stack):
                 process.kill()
-            taken = _forget(api, second, of_it, file)
+            taken = _take(api, "DELETE", f"/memories/{second}", of_it, file)
             record.recover(f"a forgotten belief was gone from the file after {taken:.0f} s")
             assert taken < AFTER_A_KILL_SECONDS
     assert file.read_text().endswith(MINE)
@@ -53,10 +62,10 @@ def _owner(stack: Stack) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def _forget(api: httpx.Client, belief: str, statement: str, file: Path) -> float:
-    """Forget a belief; return the seconds until no file tells of it."""
+def _take(api: httpx.Client, method: str, address: str, statement: str, file: Path, **more: Any) -> float:
+    """Take a belief away; return the seconds until the file tells nothing of it."""
     began = time.monotonic()
-    api.request("DELETE", f"/memories/{belief}").raise_for_status()
+    api.request(method, address, **more).raise_for_status()
     wait_until(lambda: statement not in file.read_text(), what=f"{statement} to be gone", seconds=60.0, every=0.1)
     return time.monotonic() - began
 
