@@ -1,13 +1,7 @@
-"""Words of English and German: which of the two a text is in, closed lists, stems, and the shipped cues.
-
-Word lists are here where rules share them, else in word_lists.toml, cues.toml and common_words.toml.
-"""
+"""Words of English and German: which of the two a text is in, and closed lists."""
 
 import re
-import tomllib
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any
+from functools import lru_cache
 
 _LETTERS = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
 _GERMAN_LETTERS = re.compile(r"[äöüß]", re.IGNORECASE)
@@ -70,12 +64,6 @@ def detect_language(text: str) -> str:
     if other > max(english, german) or max(english, german) < _LEAST_EVIDENCE or english == german:
         return ""
     return "en" if english > german else "de"
-
-
-def could_be_either(text: str) -> bool:
-    """Say whether nothing in a text speaks for a language other than English and German."""
-    english, german, other = _weigh(text)
-    return other <= max(english, german)
 
 
 def _weigh(text: str) -> tuple[float, float, float]:
@@ -143,9 +131,6 @@ ENGLISH_AUXILIARIES = word_set(
     "shouldn't mustn't needn't"
 )
 
-ENGLISH_MODALS = word_set(
-    "can could will would shall should may might must can't cannot couldn't won't wouldn't shouldn't mustn't"
-)
 
 GERMAN_AUXILIARIES = word_set(
     "ist sind war waren bin bist sei hat haben habe hatte hatten wird werden wurde wurden würde kann können konnte "
@@ -173,9 +158,6 @@ PEOPLE = word_set("""
     mom mum dad sister brother wife husband partner partners son daughter boss manager staff dancers neighbour
     neighbours neighbor guests developers reviewers engineers folks crew dog cat dogs cats pets members both
     """)
-BEFORE_NOUNS = word_set(
-    "all some many most these those two three four five the a an of in on at by for with my our their"
-)
 
 
 def is_verb_form(word: str) -> bool:
@@ -185,139 +167,3 @@ def is_verb_form(word: str) -> bool:
     stems = {word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ed"), word.removesuffix("d")}
     stems |= {word.removesuffix("ing"), word.removesuffix("ing") + "e", word.removesuffix("ies") + "y"}
     return bool((stems - {word}) & ENGLISH_VERBS)
-
-
-_VOWEL = re.compile("[aeiouy]")
-
-_SEPARABLE_PARTICIPLE = re.compile(
-    "^(zusammen|ein|aus|an|auf|ab|um|zu|mit|vor|nach|weiter|los|fest|weg|her|hin)ge(?=.{3,}t$|.{3,}en$)"
-)
-_UMLAUTS = str.maketrans({"ä": "a", "ö": "o", "ü": "u"})
-
-_GERMAN_ENDINGS = (
-    "ungen",
-    "etest",
-    "eten",
-    "ete",
-    "ung",
-    "ern",
-    "est",
-    "et",
-    "en",
-    "er",
-    "em",
-    "es",
-    "te",
-    "st",
-    *"enst",
-)
-
-
-def stem_english(word: str) -> str:
-    """Strip plural, -ing, -ed, -ly and -ment from a lower-case English word."""
-    if len(word) <= 3 or not word.isalpha():
-        return word[:-2] if word.endswith("'s") else word
-    return _finish(_strip_suffix(_strip_plural(word)))
-
-
-def _strip_plural(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
-
-
-def _strip_suffix(word: str) -> str:
-    if word.endswith("ied") and len(word) > 4:
-        return word[:-3] + "y"
-    for ending, kept in (("ing", 2), ("ed", 2), ("ment", 4), ("ly", 3)):
-        rest = word[: -len(ending)]
-        if word.endswith(ending) and len(rest) >= kept and _VOWEL.search(rest) and not rest.endswith("e"):
-            return rest
-    return word
-
-
-def _finish(word: str) -> str:
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls":
-        word = word[:-1]
-    return word[:-1] if word.endswith("e") and len(word) > 2 else word
-
-
-def stem_german(word: str) -> str:
-    """Fold umlauts and strip inflection and the participle's ge from a lower-case German word."""
-    word = word.replace("ß", "ss").translate(_UMLAUTS)
-    if word in _STRONG:
-        return _STRONG[word]
-    if len(word) <= 3 or not word.isalpha():
-        return word
-    word = _SEPARABLE_PARTICIPLE.sub(r"\1", word)
-    if word.startswith("ge") and len(word) > 6 and word.endswith(("t", "en")):
-        word = word[2:]
-    for ending in _GERMAN_ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)]
-            break
-    return word[:-1] if word.endswith("t") and len(word) > 4 else word  # arbeit-en, arbeitet
-
-
-# Verbs whose stem changes its vowel for he and she: so that "misst" and "messen" are one.
-_STRONG = {
-    "misst": "mess",
-    "isst": "ess",
-    "liest": "les",
-    "nimmt": "nehm",
-    "gibt": "geb",
-    "spricht": "sprech",
-    "sieht": "seh",
-    "trifft": "treff",
-    "hilft": "helf",
-    "vergisst": "vergess",
-    "fahrt": "fahr",
-    "lauft": "lauf",
-    "schlaft": "schlaf",
-    "tragt": "trag",
-    "bricht": "brech",
-    "wirft": "werf",
-}
-_HERE = Path(__file__).parent
-_SPEAKER = "(?:i|we)"
-
-
-def has_cue(name: str, text: str, *, language: str = "") -> bool:
-    """Tell whether a text holds a cue, of one language or of either; KeyError for a name that the list lacks."""
-    return _cue(name, language).search(text) is not None
-
-
-@cache
-def _cue(name: str, language: str) -> re.Pattern[str]:
-    entry = _table("cues.toml")[name]
-    meant = entry[language] if language else [*entry["en"], *entry["de"]]
-    return re.compile("|".join(one.replace("{I}", _SPEAKER) for one in meant) or r"(?!)", re.IGNORECASE)
-
-
-@cache
-def dull_words(language: str) -> frozenset[str]:
-    """Return the words of a language that say nothing by being shared."""
-    table = _table("common_words.toml")
-    common = frozenset((table["en"] + table["de"]).split())
-    return common | (GERMAN_STOPS if language == "de" else ENGLISH_STOPS | ENGLISH_VERBS | ENGLISH_PAST)
-
-
-@cache
-def common_words() -> frozenset[str]:
-    """Return the commonest words of both languages."""
-    table = _table("common_words.toml")
-    return frozenset((table["en"] + table["de"]).split())
-
-
-@cache
-def word_list(name: str) -> tuple[str, ...]:
-    """Return a closed list of words by name (word_lists.toml); KeyError for a name that there is not."""
-    return tuple(str(_table("word_lists.toml")[name]).split())
-
-
-@cache
-def _table(name: str) -> Any:
-    with (_HERE / name).open("rb") as file:
-        return tomllib.load(file)

@@ -7,9 +7,8 @@ from engram_client.request import split_text as split_for_client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.domain.taxonomy import Role
-from memory.language.facts import find_facts
 from memory.language.sentences import chunk_text, split_text
+from memory.text.sentences import split_sentences as split_into_sentences
 from tests.integrations.client import plugin_module
 
 SENTENCES = [f"Mara keeps spare part number {number} in the cellar." for number in range(200)]
@@ -32,11 +31,10 @@ def test_what_has_no_sentences_is_cut_between_words_or_anywhere() -> None:
 
 
 def test_code_that_is_cut_stays_code() -> None:
-    """L3: and is read for no facts, while what comes after it is."""
+    """L3: each piece of it is fenced, and what comes after it is not."""
     code = "\n".join(f"Mara keeps = part({number})." for number in range(100))
-    text = f"Ana lives in Rome.\n```\n{code}\n```\nMara lives in Oslo."
-    pieces = chunk_text(text=text, longest=400)
-    told = [fact.text for piece in pieces for fact in find_facts(text=piece, role=Role.USER, number=1)]
+    pieces = chunk_text(text=f"Ana lives in Rome.\n```\n{code}\n```\nMara lives in Oslo.", longest=400)
+    told = [sentence for piece in pieces for sentence in split_into_sentences(piece)]
     assert all(len(piece) <= 400 for piece in pieces)
     assert told == ["Ana lives in Rome.", "Mara lives in Oslo."]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.language.words import could_be_either, detect_language
+from memory.language.words import detect_language
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,3 @@ from memory.language.words import could_be_either, detect_language
 )
 def test_language_is_named_only_where_sure(text: str, language: str) -> None:
     assert detect_language(text) == language
-
-
-@pytest.mark.parametrize(("text", "possible"), [("Kubernetes cluster", True), ("una mesa para dos", False)])
-def test_unsure_text_is_told_from_a_foreign_one(text: str, possible: bool) -> None:
-    assert could_be_either(text) is possible
