@@ -231,6 +231,7 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "consolidation"
 CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_TASK_ROUTES = {
+    "workers.read_messages": {"queue": "llm"},
     "workers.synthesize": {"queue": "llm"},
     "workers.restructure": {"queue": "llm"},
     "workers.classify": {"queue": "llm"},

@@ -72,11 +72,11 @@ GROUPS: tuple[tuple[str, tuple[Variable | Number, ...]], ...] = (
             Variable(
                 "OPENAI_BASE_URL", "http://localhost:11434/v1", "Any compatible server: Ollama, vLLM, llama.cpp", ""
             ),
-            Variable("ENGRAM_LLM", "offline", "openai or offline (rules, no language model)"),
+            Variable("ENGRAM_LLM", "offline", "openai or offline (the small reader that ships with it)"),
             Variable(
                 "ENGRAM_SYNTHESIS_MODEL",
                 "gpt-4.1-mini",
-                "Words a belief out of a cluster, and reads facts out of conversations",
+                "Reads what was said against what is believed, and words a belief out of a cluster",
             ),
             Variable("ENGRAM_CLASSIFICATION_MODEL", "gpt-4.1-mini", "Judges episodes against beliefs"),
             Variable(
@@ -133,7 +133,6 @@ GROUPS: tuple[tuple[str, tuple[Variable | Number, ...]], ...] = (
             Variable("ENGRAM_SIGNAL_LANGUAGES", "en", "Languages whose cues turns are scanned for: en, de"),
             Variable("ENGRAM_SIGNAL_CUES", "", "A file of your own cues (TOML), for other languages and other words"),
             Number("ENGRAM_TURNS_AGE_MINUTES", "Minutes after which what was said in a conversation is read"),
-            Number("ENGRAM_REMEMBER_FACTS", "Most facts that are taken from a text told to be remembered"),
             Number("ENGRAM_CONSOLIDATION_CLUSTER_MIN", "Fewest similar memories of which a cycle may make a belief"),
             Number("ENGRAM_CONSOLIDATION_BIRTH_SUPPORTS", "Fewest memories that must support a new belief"),
             Number("ENGRAM_INGEST_TEXT_BYTES", "Longest text of a memory, in bytes"),

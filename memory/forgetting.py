@@ -24,6 +24,7 @@ from memory.consolidation.rebuild import LOST_OUTCOME, consolidate_again
 from memory.domain.errors import EngramError
 from memory.domain.identity import Actor, holds_words
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus
+from memory.language.subjects import normalise_entity
 from memory.ledger.evidence import EvidenceWithdrawal, recompute_without, supporting_rows, withdraw_evidence
 from memory.ledger.transactions import (
     NotFound,
@@ -41,6 +42,7 @@ from memory.models import (
     Episode,
     Evidence,
     JobVerdict,
+    Mention,
     Turn,
     TurnEpisode,
 )
@@ -198,9 +200,24 @@ def drop_claims(*, claims: Collection[int]) -> DroppedClaims:
     JobVerdict.objects.filter(Exists(took_part)).delete()
     # What they founded stands for itself from here on: a replay would find nothing that it was made of.
     ClusterJob.objects.filter(claim__in=claims).update(created_belief=None, outcome=LOST_OUTCOME, members_hash="")
+    _take_back_traits(own)
     Claim.objects.filter(episode__in=own).delete()
     _read_again(Episode.objects.filter(pk__in=own))
     return DroppedClaims(episodes=own, beliefs=beliefs, unsupported=unsupported)
+
+
+def _take_back_traits(episodes: Collection[str]) -> None:
+    """Take from episodes the names and reasons that their claims gave them, which their own words do not have (E1)."""
+    held = Episode.objects.filter(pk__in=episodes).select_for_update(no_key=True).order_by("pk").defer("search")
+    rows = list(held.prefetch_related("claims__because"))
+    for row in rows:
+        claims = list(row.claims.all())
+        given = {name for claim in claims for name in claim.entities if name.casefold() not in row.text.casefold()}
+        reasons = {claim.because.statement for claim in claims if claim.because}
+        row.entities = [name for name in row.entities if name not in given]
+        row.causes = [reason for reason in row.causes if reason not in reasons]
+        Mention.objects.filter(episode=row, name__in={normalise_entity(name) for name in given}).delete()
+    Episode.objects.bulk_update(rows, ["entities", "causes"])
 
 
 def _read_again(episodes: QuerySet[Episode]) -> None:

@@ -51,7 +51,7 @@ from memory.models.episodes import PENDING_STATES
 from memory.models.fields import EXACT_UP_TO, count_about, estimate_rows
 from memory.redaction.detectors import SecretKind
 
-STEPS = ("extract", "cluster", "gate", "restructure", "finish")
+STEPS = ("extract", "read", "cluster", "gate", "restructure", "finish")
 BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)  # seconds
 
 _PURPOSES = (*Purpose, PURPOSE_EMBED, PURPOSE_RECALL)

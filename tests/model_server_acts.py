@@ -8,16 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.language.third_person import tell_of
 from memory.llm.prompts import (
     CLASSIFICATION,
     CONTRADICT,
-    FACTS,
     MERGE,
     META,
     PERSON,
     READING,
-    REMEMBER,
     REVISION,
     SPLIT,
     SUMMARY,
@@ -31,12 +28,10 @@ PURPOSES = {
     REVISION: "revise",
     SPLIT: "split",
     MERGE: "merge",
-    FACTS: "facts",
     SUMMARY: "summarize",
-    REMEMBER: "remember",
     CONTRADICT: "contradict",
-    READING: "read",
 }
+_READING_BEGINS = READING.partition("{who}")[0]  # whose memory it is stands in its rules
 MARKER = re.compile(r"#(supports|contradicts|partial|irrelevant)\b")
 
 
@@ -68,13 +63,18 @@ class Asked:
 
     @property
     def turns(self) -> tuple[dict[str, Any], ...]:
-        """Return the turns of a conversation whose facts, or summary, are asked for."""
+        """Return the turns of a conversation whose summary is asked for."""
         return tuple(item for item in self.items if "role" in item)
 
     @property
     def messages(self) -> tuple[dict[str, Any], ...]:
-        """Return the messages whose claims are asked for, without those that only stand beside them."""
-        return tuple(item for item in self.items if "n" in item)
+        """Return the messages that are to be read, without those that only stand beside them."""
+        return tuple(item for item in self.items if "m" in item)
+
+    @property
+    def held(self) -> dict[str, int]:
+        """Return the numbers of the beliefs that a reading is shown, by their statements."""
+        return {item["belief"]: item["b"] for item in self.items if "b" in item}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -207,16 +207,12 @@ def sensible(asked: Asked) -> dict[str, Any]:
             return {"parts": [state(episode, context=context) for context, episode in sides.items()]}
         case "merge":
             return {"same": True, **state({"text": ""})}
-        case "facts":
-            return {"facts": [tell(turn) for turn in asked.turns if not turn["text"].endswith("?")]}
         case "summarize":
             return {"summary": " ".join(turn["text"] for turn in asked.turns)[:200]}
-        case "remember":
-            return {"facts": [fact(episode) for episode in asked.episodes]}
         case "contradict":
             return {"contradicts": [], "reason": ""}
         case "read":
-            return {"claims": [claim(message) for message in asked.messages if "by" in message]}
+            return {"new": [], "about": []}
     return since(state(asked.first))
 
 
@@ -236,46 +232,14 @@ def state(episode: dict[str, str], *, context: str = "general") -> dict[str, Any
     }
 
 
-def tell(turn: dict[str, Any], **given: Any) -> dict[str, Any]:
-    """Make a fact of a turn's words."""
-    fact = {
-        "text": turn["text"],
-        "category": "fact",
-        "confidence": 0.9,
-        "entities": [turn["speaker"]] if "speaker" in turn else [],
-        "causes": [],
-        "importance": 0.5,
-        "valence": 0,
-        "turns": [turn["turn"]],
-    }
-    return fact | given
+def new(m: int, statement: str, **given: Any) -> dict[str, Any]:
+    """Make a new statement of a reading."""
+    return {"m": m, "statement": statement, "kind": "lasting"} | given
 
 
-def fact(episode: dict[str, str]) -> dict[str, Any]:
-    """Make a fact of an episode's words."""
-    text = MARKER.sub("", episode["text"]).strip()
-    return {"fact": text, "factType": "factual", "importance": 5, "subject": episode.get("speaker", "owner").lower()}
-
-
-def claim(message: dict[str, Any], **given: Any) -> dict[str, Any]:
-    """Make a claim of a message's words: what they say in the first person, in the third."""
-    told = {
-        "n": message["n"],
-        "claim": tell_of(clause=MARKER.sub("", message["text"]).strip(), name=message["by"]),
-        "subject": message["by"],
-        "slot": "other",
-        "value": "",
-        "context": "general",
-        "denied": False,
-        "mode": "asserted",
-        "told": False,
-        "ended": [],
-        "since": "",
-        "until": "",
-        "words": message["text"][:40],
-        "used": [],
-    }
-    return told | given
+def about(m: int, belief: int | str, verdict: str, **given: Any) -> dict[str, Any]:
+    """Say what a message says of a belief, by its number or as an entry of the same reply."""
+    return {"m": m, "b": str(belief), "verdict": verdict} | given
 
 
 def _first(asked: Asked, *letters: str) -> dict[str, str]:
@@ -312,8 +276,10 @@ def read_chat(body: dict[str, Any]) -> Asked:
     lines = messages.get("user", "").split("\n")
     fence = lines[0].removeprefix("BEGIN ")
     items = [json.loads(line) for line in lines[1:-1]] if lines[-1] == f"END {fence}" else []
+    rules = messages.get("system", "")
+    is_reading = rules.startswith(_READING_BEGINS)
     return Asked(
-        purpose=PURPOSES.get(messages.get("system", "").removesuffix(f"\n{PERSON}"), "other"),
+        purpose="read" if is_reading else PURPOSES.get(rules.removesuffix(f"\n{PERSON}"), "other"),
         model=body["model"],
         fence=fence,
         items=tuple(item for item in items if "user" not in item),

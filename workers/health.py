@@ -86,6 +86,8 @@ _LOOPBACK = {"127.0.0.1", "::1"}
 
 TASK_NAMES = (
     "extract",
+    "read",
+    "read_messages",
     "cluster",
     "synthesize",
     "classify",

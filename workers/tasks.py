@@ -1,7 +1,8 @@
 """The tasks, each of which calls one service and decides nothing, and the order in which they are sent.
 
-    extract → cluster → [ synthesize → classify (→ apply, early) ] per job → gate
-                      → [ restructure ] per structural job, if any → finish
+    extract → read → [ read_messages → read_messages … ] per stream → cluster
+            → [ synthesize → classify (→ apply, early) ] per job → gate
+            → [ restructure ] per structural job, if any → finish
 
 Messages carry ids; what has been done is read from the rows, and domain time is in the cycle's row. Steps never raise
 and results are never read, so a chord's body always runs; where a message is lost all the same, the sweeper begins
@@ -27,6 +28,8 @@ from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.jobs import JobToJudge, find_cycle_to_apply, list_jobs_to_judge, place_of, place_of_change
 from memory.consolidation.judge import classify_cluster, synthesize_cluster
+from memory.consolidation.read import plan_readings
+from memory.consolidation.read import read_messages as read_messages_of_job
 from memory.consolidation.restructure import list_jobs_to_restructure, restructure_belief
 from memory.consolidation.schedule import (
     open_backlog_cycles,
@@ -111,6 +114,16 @@ def _separate_log_fields() -> Iterator[None]:
 @shared_task(base=Step, name="workers.extract")
 def extract(cycle_id: str, attempt: int) -> None:
     extract_episodes(cycle_id=cycle_id, attempt=attempt)
+
+
+@shared_task(base=Step, name="workers.read")
+def read(cycle_id: str, attempt: int) -> None:
+    read_streams(cycle_id=cycle_id, attempt=attempt, streams=plan_readings(cycle_id=cycle_id, attempt=attempt))
+
+
+@shared_task(base=Step, name="workers.read_messages", ignore_result=False)  # a chord counts its header's results
+def read_messages(job_id: int, attempt: int) -> None:
+    read_messages_of_job(job_id=job_id, attempt=attempt)
 
 
 @shared_task(base=Step, name="workers.cluster")
@@ -239,7 +252,20 @@ def catch_up() -> None:
 
 def start_cycle(*, cycle_id: str, attempt: int) -> None:
     """Send a cycle's first steps; those already done return at once."""
-    chain(*(_step_signature(name, cycle_id, attempt) for name in ("extract", "cluster"))).delay()
+    chain(*(_step_signature(name, cycle_id, attempt) for name in ("extract", "read"))).delay()
+
+
+def read_streams(*, cycle_id: str, attempt: int, streams: Sequence[Sequence[int]]) -> None:
+    """Send the readings of each stream one after the other, streams side by side; then the cluster step."""
+    cluster_signature = _step_signature("cluster", cycle_id, attempt)
+    headers = [
+        chain(*(_step_signature("read_messages", key, attempt, about=f"{cycle_id}, reading {key}") for key in jobs))
+        for jobs in streams
+    ]
+    if headers:
+        chord(headers, cluster_signature).delay()
+    else:
+        cluster_signature.delay()
 
 
 def judge_jobs(*, cycle_id: str, attempt: int) -> None:

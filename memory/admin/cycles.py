@@ -156,7 +156,9 @@ class JobMembersInline(ReadOnlyInline[ClusterMember, ClusterJob]):
 class JobVerdictsInline(ReadOnlyInline[JobVerdict, ClusterJob]):
     model = JobVerdict
     verbose_name_plural = "verdicts"
-    fields = ("verdict_badge", "about", "episode_text", "basis", "ends_belief", "reason", "similarity", "model")
+    fields = (
+        "verdict_badge", "about", "episode_text", "basis", "ends_belief", "valid_at", "reason", "similarity", "model"
+    )  # fmt: skip
     ordering = ("id",)
     related = ("episode", "belief", "claim")
 
@@ -174,7 +176,7 @@ def _judged(row: JobVerdict, *, length: int | None = None) -> SafeString | str |
 
 @admin.register(ClusterJob)
 class ClusterJobAdmin(MembersAdmin[ClusterJob]):
-    """One cluster's, or one claim's, passage through a cycle."""
+    """The passage of a reading, a statement of one, or a cluster through a cycle."""
 
     list_display = (
         "id", "cycle_link", "number", "kind", "claim_sentence", "state_badge", "outcome", "refusal", "claims"
@@ -183,8 +185,8 @@ class ClusterJobAdmin(MembersAdmin[ClusterJob]):
     related = ("claim",)
     inlines = (JobMembersInline, JobVerdictsInline)
     fields = (
-        ("state_badge", "state_reason"), ("cycle_link", "kind"), ("outcome", "refusal"),
-        ("created_belief", "suppressed_by"),
+        ("state_badge", "state_reason"), ("cycle_link", "kind", "stream"), ("outcome", "refusal"),
+        ("created_belief", "joined_belief", "suppressed_by"),
         "belief", "claim_sentence", "candidate", "candidate_language", ("claims", "lease_owner"),
         ("leased_until", "not_before"), "workspace",
     )  # fmt: skip

@@ -12,9 +12,10 @@ from django.db import models
 from django.db.models import Count, Exists, OuterRef, Q
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 
 from memory.admin.actions import curator_action
-from memory.admin.columns import NOTHING, badge, column, folded, last_use, link_column, text_block
+from memory.admin.columns import NOTHING, badge, column, folded, last_use, link_column, link_to, text_block
 from memory.admin.membership import MembersAdmin, OwnWorkspaces, ReadOnlyInline, Row, workspaces_of
 from memory.admin.theme import TextInput
 from memory.consolidation.episode_states import retry_dead_letters
@@ -23,6 +24,7 @@ from memory.domain.lifecycle import EpisodeStatus
 from memory.facts.job import retry_failed
 from memory.ingest.scheduling import retry_dead_turns
 from memory.models import (
+    Belief,
     Box,
     BoxMember,
     Claim,
@@ -88,14 +90,12 @@ class ClaimsOfEpisode(ReadOnlyInline[Claim, Episode]):
 
     @admin.display(description="about")
     def about(self, row: Claim) -> str:
-        said = [row.subject, row.slot, row.value, "" if row.context == "general" else row.context]
-        return " · ".join(filter(None, said)) or NOTHING
+        return " · ".join(filter(None, [row.subject, row.category, *row.entities])) or NOTHING
 
     @admin.display(description="read as")
     def read_as(self, row: Claim) -> str:
-        denial = "denial" if row.is_denial else ""
         told = "told: founds by itself" if row.is_told else ""
-        return " · ".join(filter(None, [row.kind, row.tier, denial, told, row.reader]))
+        return " · ".join(filter(None, [row.kind, row.tier, told, row.reader]))
 
 
 class EvidenceOfEpisode(ReadOnlyInline[Evidence, Episode]):
@@ -159,18 +159,22 @@ class EpisodeAdmin(MemoriesAdmin[Episode]):
 class ClaimAdmin(MembersAdmin[Claim]):
     """One thing that an episode asserts; reading the episode again replaces it."""
 
-    list_display = ("id", "opening", "mode_badge", "subject", "slot", "value", "kind", "tier_name", "is_told")
+    list_display = ("id", "opening", "mode_badge", "subject", "category", "kind", "importance", "tier_name", "is_told")
     list_display_links = ("id", "opening")
-    list_filter = ("mode", "is_told", "is_denial", "created_at")
-    related = ("episode",)
+    list_filter = ("mode", "kind", "category", "is_told", "created_at")
+    related = ("episode", "because")
     fields = (
-        "sentence", ("mode_badge", "is_told", "is_denial"), ("subject", "slot", "value", "context"),
-        ("kind", "tier_name", "confidence"), ("ended", "holds_from", "holds_until"), "words", "episode_text", "drew_on",
-        ("number", "is_whole", "language", "reader"), ("workspace", "created_at"),
+        "sentence", ("mode_badge", "is_told"), ("subject", "category", "importance"), "entities", "reason",
+        ("kind", "tier_name", "confidence"), ("holds_from", "holds_until"), "words", "episode_text", "drew_on",
+        ("number", "language", "reader"), ("workspace", "created_at"),
     )  # fmt: skip
     opening = column("sentence", "{:.160}".format)
     mode_badge = column("mode", badge, title="meant as", ordering="mode")
     tier_name = column("tier", ordering="confidence")
+
+    @admin.display(description="because")
+    def reason(self, row: Claim) -> SafeString | str:
+        return link_to(Belief, row.because_id, text=row.because.statement) if row.because else NOTHING
 
 
 class TurnsOfConversation(ReadOnlyInline[Turn, Conversation]):

@@ -153,8 +153,7 @@ class Duplicate(Answer):
     statements: list[str] = Field(min_length=2, max_length=2)
     similarity: Rounded = Field(description="On the reference scale, 0 to 1.")
     passes_guard: bool = Field(
-        description="Whether they may be merged: a rule (a negation, another order, other numbers or names) tells them "
-        "apart otherwise, and they may contradict each other."
+        description="Whether they say the same, and may be merged; otherwise they may contradict each other."
     )
 
 

@@ -383,9 +383,9 @@ _CLAIMS_EXAMPLE = OpenApiExample(
             {
                 "episode": "ep_3f9a1c0b77de", "number": 1, "sentence": "Mara's editor indents with tabs.",
                 "subject": "Mara's editor", "slot": "", "value": "", "context": "general", "mode": "asserted",
-                "kind": "possession", "confidence": 0.7, "tier": "implied", "is_told": True, "is_whole": False,
+                "kind": "lasting", "confidence": 0.8, "tier": "implied", "is_told": True, "is_whole": False,
                 "is_denial": False, "ended": [], "holds_from": None, "holds_until": None,
-                "words": "My editor indents with tabs.", "language": "en", "reader": "rules-1",
+                "words": "", "language": "en", "reader": "gpt-5-mini read-3",
                 "beliefs": [
                     {
                         "id": "bl_0c4e1f6a92d3", "verdict": "SUPPORTS", "statement": "Mara prefers tabs over spaces.",

@@ -28,8 +28,7 @@ from memory.access import NO_KEY, CallKind, RateLimited, missing_permission
 from memory.domain.errors import EngramError
 from memory.domain.graph import EdgeKind
 from memory.domain.lifecycle import BeliefStatus, ConsolidationState, CycleState, EpisodeStatus
-from memory.domain.taxonomy import Category, Kind, Knowledge, RecallMode, Role, Tier
-from memory.language.clauses import Mode
+from memory.domain.taxonomy import Category, Kind, Knowledge, Mode, RecallMode, Role, Tier
 from memory.language.explicit_requests import Signal
 from memory.models import FactType
 from memory.models.fields import OUTAGE_MESSAGE, OUTAGE_RETRY_SECONDS, choices_of, is_outage

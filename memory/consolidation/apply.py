@@ -1,4 +1,4 @@
-"""Step 5: apply the judged jobs in order, run the gates on every touched belief, and let go of the episodes.
+"""Step 6: apply the judged jobs in order, run the gates on every touched belief, and let go of the episodes.
 
 `apply_jobs` is the step, `apply_ready` does what it can of it while models still answer. One transaction a job, under
 the workspace's lock: evidence, the new belief, where its episodes go; then some touched beliefs a transaction for the
@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Exists, Min, OuterRef
 
-from memory.consolidation.belief_creation import apply_claim, create_from_cluster, record_job_evidence
+from memory.consolidation.belief_creation import create_from_cluster, record_job_evidence
 from memory.consolidation.cycle import (
     TIME_SPENT,
     budget_policy,
@@ -113,13 +113,15 @@ def _list_applicable(cycle: Cycle) -> list[int]:
 def apply_ready(*, cycle_id: str, attempt: int) -> None:
     """Apply the jobs that no job with calls to make precedes, while models still answer about others.
 
-    One worker does so at a time; what is left over is the gate's.
+    One worker does so at a time, and for as long as a step may last; what is left over is the gate's.
     """
     cycle = Cycle.objects.select_related("workspace").get(pk=cycle_id)
+    began = monotonic()
     with try_early_gate_lock(cycle.workspace_id) as is_alone:
         while is_alone and (jobs := _list_applicable(cycle)):
             for job_id in jobs:
-                if not renew_cycle(cycle_id=cycle_id, attempt=attempt):
+                is_late = monotonic() - began > budget_policy().last_call_seconds
+                if is_late or not renew_cycle(cycle_id=cycle_id, attempt=attempt):
                     return
                 _apply_or_fail(cycle=cycle, attempt=attempt, job_id=job_id)
 
@@ -153,11 +155,8 @@ def apply_job(*, cycle: Cycle, attempt: int, job_id: int) -> list[str]:
     ).first()
     if job is None:
         return []
-    if job.kind == JobKind.CLAIM:
-        touched = apply_claim(cycle=cycle, job=job)
-    else:
-        touched = record_job_evidence(cycle=cycle, job=job)
-        touched += create_from_cluster(cycle=cycle, job=job)
+    touched = record_job_evidence(cycle=cycle, job=job)
+    touched += create_from_cluster(cycle=cycle, job=job)
     _end_job(job, JobState.APPLIED if touched else JobState.REFUSED)
     release_members(job_id=job.pk, cycle=cycle)
     return touched
@@ -193,8 +192,10 @@ def _run_gates_on_touched(*, cycle: Cycle, attempt: int) -> bool:
     return True
 
 
-_PLANNING_STEPS = ("extract", "cluster")
+_PLANNING_STEPS = ("extract", "read", "cluster")
 _S = ConsolidationState
+# Part of a reading's messages may have been read before it failed.
+_LEFT_TO_DO = f"(j.kind <> '{JobKind.READING}' OR e.read_at IS NULL)"
 
 # One statement, and not the ORM's: building what says the same took a fifth of a gate's processor time.
 _RELEASE_SQL = f"""
@@ -202,7 +203,7 @@ WITH ended AS (
     SELECT e.id, failed.state_reason AS failure, failed.id IS NOT NULL AND EXISTS (
         SELECT FROM memory_clustermember m JOIN memory_clusterjob j ON j.id = m.job_id
         WHERE m.episode_id = e.id AND j.cycle_id = %(cycle)s AND j.state = '{JobState.FAILED}'
-          AND (m.blame = '{Blame.CONTENT}' OR m.blame = '{Blame.CALL}' AND EXISTS (
+          AND {_LEFT_TO_DO} AND (m.blame = '{Blame.CONTENT}' OR m.blame = '{Blame.CALL}' AND EXISTS (
               SELECT FROM memory_modelcall c
               WHERE c.cycle_id = %(cycle)s AND c.outcome = '{CallOutcome.OK}' AND c.purpose <> ALL(%(vectors)s)))
     ) AS is_blamed, CASE
@@ -217,7 +218,8 @@ WITH ended AS (
     FROM memory_clustermember mine JOIN memory_episode e ON e.id = mine.episode_id
     LEFT JOIN LATERAL (
         SELECT j.id, j.state_reason FROM memory_clustermember m JOIN memory_clusterjob j ON j.id = m.job_id
-        WHERE m.episode_id = e.id AND j.cycle_id = %(cycle)s AND j.state = '{JobState.FAILED}' ORDER BY j.number LIMIT 1
+        WHERE m.episode_id = e.id AND j.cycle_id = %(cycle)s AND j.state = '{JobState.FAILED}' AND {_LEFT_TO_DO}
+        ORDER BY j.number LIMIT 1
     ) failed ON true
     WHERE mine.job_id = %(job)s AND e.workspace_id = %(workspace)s AND e.leased_by_id = %(cycle)s
       AND NOT EXISTS (SELECT FROM memory_clustermember m JOIN memory_clusterjob j ON j.id = m.job_id

@@ -25,7 +25,7 @@ from memory.consolidation.sources import EvidenceItem, merge_evidence_items, rea
 from memory.domain.errors import EngramError
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, IllegalTransitionError
-from memory.language.refusals import Refusal, refuse_statement
+from memory.domain.statements import Refusal, refuse_statement
 from memory.language.words import detect_language
 from memory.ledger.beliefs import (
     BeliefDraft,
@@ -43,6 +43,7 @@ from memory.ledger.evidence import EvidenceInput, record_evidence
 from memory.ledger.transactions import Author, LineageInput, change_status, lock_existing_beliefs, lock_workspace
 from memory.llm.call_log import CallScope, DailyCapReached
 from memory.llm.embeddings import embed_for_workspace, embedder_of
+from memory.llm.reader import reader
 from memory.llm.types import CallFailed
 from memory.models import Basis, Belief, Episode, EvidenceKind, FactType, LineageKind, Workspace
 from memory.models.beliefs import Timeframe
@@ -117,7 +118,7 @@ def _check_not_duplicate(draft: BeliefDraft, vector: StatementVector) -> None:
     for among, message in (
         (
             alike.filter(status__in=LIVE),
-            "{} says the same, as far as rules can tell: reword yours, or store what bears it out as episodes.",
+            "{} says the same, as far as this machine can tell: reword yours, or store what bears it out as episodes.",
         ),
         (archived, "{} says the same, and a person archived it: restore that one."),
     ):
@@ -347,10 +348,12 @@ def embed_statements(
 ) -> list[StatementVector]:
     """Check that statements can be beliefs and embed them; raise InvalidStatement or EmbeddingUnavailable.
 
-    Called outside of any transaction: a server may answer, within so many seconds, or those of any call.
+    Called outside of any transaction: a server may answer, within so many seconds, or those of any call. Loads this
+    machine's reader as well, which then compares them under a lock.
     """
     for statement in statements:
         check_statement(statement=statement)
+    reader().load()
     scope, timeout = CallScope(workspace_id=workspace_id), seconds or budget_policy().call_seconds
     model = embedder_of(workspace_id)
     try:
@@ -366,21 +369,15 @@ def embed_statements(
 
 def check_statement(*, statement: str) -> None:
     """Raise InvalidStatement for what is no statement at all, or too long for a belief (B8.3)."""
-    policy = settings.POLICY.consolidation
-    has_words = any(character.isalnum() for character in statement)
-    refusal = refuse_statement(statement, policy=policy) if has_words else Refusal.EMPTY
-    if refusal in _REFUSAL_MESSAGES:
-        raise InvalidStatement(_REFUSAL_MESSAGES[refusal].format(words=policy.statement_words))
+    longest = settings.POLICY.consolidation.statement_words
+    if refusal := refuse_statement(statement=statement, longest=longest):
+        raise InvalidStatement(_REFUSAL_MESSAGES[refusal].format(words=longest))
 
 
-# What a person may say no more than a model; the other refusals are guesses at small talk.
 _REFUSAL_MESSAGES = {
     Refusal.EMPTY: "It says nothing.",
-    Refusal.SHARES_SPAN: "It refers to something that was shared; say what it is.",
-    Refusal.OUTPUT: "It is what a program printed; say what follows from it.",
     Refusal.QUESTION: "It is a question; a belief is a statement.",
     Refusal.TOO_LONG: "It has more than {words} words; one short sentence is expected.",
-    Refusal.UNRESOLVED_REFERENCE: "It hangs on a word such as it or that; name what is meant.",
 }
 
 

@@ -30,14 +30,14 @@ from memory.consolidation.sources import (
     shared_user_name,
 )
 from memory.domain.lifecycle import ConsolidationState
-from memory.ledger.beliefs import parse_claim_key
 from memory.llm.call_log import CallScope, find_replies
 from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import estimate_request, estimate_tokens
 from memory.llm.registry import language_model
 from memory.llm.requests import ClassificationRequest, Purpose, Request, StatedBelief
 from memory.llm.types import cost_of
-from memory.models import ClusterJob, Episode, JobKind, Workspace
+from memory.models import ClusterJob, Episode, JobKind, Source, Workspace
+from memory.reading.messages import build_request, plan_batches, select_unread
 from memory.search.vectors import Vectors
 
 _STATEMENT_TOKENS = 40
@@ -65,29 +65,41 @@ class _DryRunPlanner:
     def __init__(self, *, workspace: Workspace, now: datetime) -> None:
         self.workspace, self.now = workspace, now
         self.embedder, self.model = embedder_of(workspace), language_model()
-        self.calls = {"embed": 0, Purpose.SYNTHESIZE.value: 0, Purpose.CLASSIFY.value: 0}
+        self.calls = {"embed": 0, Purpose.READ.value: 0, Purpose.SYNTHESIZE.value: 0, Purpose.CLASSIFY.value: 0}
         self.tokens, self.cost = 0, Decimal(0)
 
     def run(self) -> DryRun:
         new = list(select_waiting_episodes(workspace_id=self.workspace.pk).values_list("pk", flat=True))
+        readings = self._readings(new)
         sources, vectors, unembedded = self._read(new)
         plan = plan_jobs(
             workspace_id=self.workspace.pk, now=self.now, sources=sources, vectors=vectors, model=self.embedder
         )
-        places = {source.key: place for place, source in enumerate(sources)}
+        places = {source.id: place for place, source in enumerate(sources)}
         jobs = [
-            self._job(members, vectors[[places[member.key] for member in members]], pairs=pairs)
+            self._job(members, vectors[[places[member.id] for member in members]], pairs=pairs)
             for members, pairs in _members_of_jobs(plan)
         ]
         return DryRun(
             now=self.now,
             episodes=len(new),
             unembedded=len(unembedded),
+            readings=readings,
             jobs=jobs,
             put_back=len(plan.put_back),
             archive_due=select_beliefs_due(workspace_id=self.workspace.pk, now=self.now).count(),
             estimate=Estimate(calls=self.calls, tokens=self.tokens, cost_usd=self.cost),
         )
+
+    # --- What would be read
+
+    def _readings(self, new: Sequence[str]) -> int:
+        """Count the readings of new messages as if each were read against what is believed today."""
+        unread = select_unread(episodes=Episode.objects.for_workspace(self.workspace.pk).filter(pk__in=new))
+        batches = plan_batches(episodes=unread)
+        requests = [build_request(messages=batch.messages, now=self.now) for batch in batches]
+        self._count_calls([request for request in requests if request is not None])
+        return len(batches)
 
     # --- What would take part
 
@@ -95,8 +107,9 @@ class _DryRunPlanner:
         """Read what would take part, the new ones as if leased, and those that no model has embedded yet."""
         pooled = select_pooled_episodes(workspace_id=self.workspace.pk, now=self.now)
         taking_part = Episode.objects.filter(pk__in=[*new, *pooled.values_list("pk", flat=True)])
+        taking_part = taking_part.exclude(source=Source.HUMAN, read_at=None)  # what a reading leaves is not foreseen
         sources, vectors = read_episodes(episodes=taking_part, model=self.embedder.name)
-        blank = Episode.objects.filter(pk__in=new).exclude(embedding__model=self.embedder.name)
+        blank = taking_part.filter(pk__in=new).exclude(embedding__model=self.embedder.name)
         unembedded = [source for source in read_sources(episodes=blank) if source.matter]
         if unembedded and self.embedder.is_local:
             own = self.embedder.embed([source.matter for source in unembedded])
@@ -124,15 +137,15 @@ class _DryRunPlanner:
             ask.request
             for ask in requests_about_beliefs(job=job, members=members, vectors=vectors, model=self.embedder)
         ]
-        if kind == JobKind.CLUSTER and any(member.is_saying for member in members):
+        if kind == JobKind.CLUSTER:
             requests += [synthesis_request(members=members), *_about_candidate(members)]
         calls = self._count_calls(requests)
         if kind == JobKind.CLUSTER and not self.embedder.is_local:
             calls += 1
             self.calls["embed"] += 1
             self._add(self.embedder.name, _STATEMENT_TOKENS, 0)
-        beliefs = [key for key in pairs if parse_claim_key(key) is None]
-        belief = beliefs[0] if len(beliefs) == len(pairs) == 1 else None
+        beliefs = list(pairs)
+        belief = beliefs[0] if len(beliefs) == 1 else None
         return PlannedJob(
             kind=kind.value, belief=belief, beliefs=beliefs, episodes=[m.id for m in members], calls=calls
         )
@@ -184,6 +197,7 @@ class DryRun:
     now: datetime
     episodes: int
     unembedded: int
+    readings: int  # batches of messages that would be read
     jobs: Sequence[PlannedJob]
     put_back: int
     archive_due: int
@@ -191,7 +205,7 @@ class DryRun:
 
 
 # What replies of these shapes come to, for the estimate alone: a candidate with its fields, a verdict with its reason.
-_REPLY_TOKENS = {Purpose.SYNTHESIZE: 90, Purpose.CLASSIFY: 5}
+_REPLY_TOKENS = {Purpose.READ: 600, Purpose.SYNTHESIZE: 90, Purpose.CLASSIFY: 5}
 
 
 def _in_canonical_order(sources: Sequence[EpisodeSource], vectors: Vectors) -> tuple[list[EpisodeSource], Vectors]:

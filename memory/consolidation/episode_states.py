@@ -1,7 +1,7 @@
 """What consolidation writes on episodes: where they go when their jobs end, and what a new note does to older ones.
 
 An episode is settled, pooled, put back to wait, failed, or a dead letter. `weigh_turns` measures the surprise of new
-episodes (D5), counts what they confirm (L15) and supersedes what they correct (L18).
+episodes (D5), counts what they confirm (L15) and supersedes what cannot hold beside them (L18).
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from types import MappingProxyType
 
 import structlog
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
+from memory.consolidation.notes import Relation, compare_memories
 from memory.domain.identity import Actor
 from memory.domain.lifecycle import REPLACED, ConsolidationState, EpisodeStatus
-from memory.domain.scoring import trust_in
 from memory.domain.similarity import measure_surprise, move_importance
-from memory.domain.taxonomy import Category
-from memory.language.traits import Note, confirms, supersedes
 from memory.ledger.transactions import change_episode_status
 from memory.llm.embeddings import embedder_of
 from memory.models import Belief, Cycle, Episode, Evidence, Transition
@@ -34,7 +33,6 @@ NO_BELIEF = "no_belief"
 ECHO = "echo"
 EVIDENCE = "evidence"
 UNREAD = "reading: "  # before the kind of failure
-FULL_CONFIDENCE = 1.0  # what nobody extracted was said as it stands
 RESTORED_REASON = "what superseded it was forgotten"
 
 
@@ -175,8 +173,8 @@ def weigh_turns(
 ) -> None:
     """Weigh new episodes of turns once, in the order in which they were stored; those without a vector wait for it.
 
-    `again` are those whose words were said once more in their conversation, by when that was (L15). All that changes
-    is locked before, in the order of ids. The caller holds a transaction.
+    `again` are those whose words were said once more in their conversation, by when that was (L15). The reader is asked
+    before anything is locked; then all that changes is, in the order of ids, and changes together.
     """
     said = Episode.objects.for_workspace(workspace_id).active().filter(pk__in=ids, confidence__isnull=False)
     fresh = {one.pk: one for one in said.filter(distance=None).defer("search").order_by("number")}
@@ -190,12 +188,13 @@ def weigh_turns(
             alike = {one.id: float(model.profile.reference(one.cosine)) for one in near[key]}
             _score_surprise(newer, list(alike.values()))
             met.append(_compare_with_older(newer, {older[one]: alike[one] for one in alike if one in older}))
-    _lock_episodes({*again, *near}.union(*([*one.confirmed, *one.aside] for one in met)))
-    for key, occurred_at in again.items():
-        _count_confirmation(key, occurred_at)
-    for one in met:
-        _apply_effects(one, actor=actor, now=now)
-    Episode.objects.bulk_update([fresh[key] for key in near], _SURPRISE_COLUMNS)
+    with transaction.atomic():
+        _lock_episodes({*again, *near}.union(*([*one.confirmed, *one.aside] for one in met)))
+        for key, occurred_at in again.items():
+            _count_confirmation(key, occurred_at)
+        for one in met:
+            _apply_effects(one, actor=actor, now=now)
+        Episode.objects.bulk_update([fresh[key] for key in near], _SURPRISE_COLUMNS)
 
 
 _SURPRISE_COLUMNS = ("importance", "distance", "surprise", "is_near_duplicate")
@@ -223,20 +222,19 @@ def _score_surprise(newer: Episode, similarities: Sequence[float]) -> None:
 
 
 def _compare_with_older(newer: Episode, older: Mapping[Episode, float]) -> _NoteEffects:
-    """Find what says the same, and what can no longer hold."""
+    """Find what is said again, and what can no longer hold."""
     confirmed, aside = [], []
-    policy, said = settings.POLICY.extraction, as_note(newer)
     for one, similarity in older.items():
-        note = as_note(one)
-        if confirms(newer=said, older=note, similarity=similarity, policy=policy):
+        met = compare_memories(newer=newer, older=one, similarity=similarity, policy=settings.POLICY)
+        if met.is_borne_out:
             confirmed.append(one.pk)
-        elif supersedes(newer=said, older=note, similarity=similarity, policy=policy):
+        elif met.relation is Relation.CONFLICT:
             aside.append(one.pk)
     return _NoteEffects(newer=newer, confirmed=confirmed, aside=aside)
 
 
 def _apply_effects(met: _NoteEffects, *, actor: Actor, now: datetime) -> None:
-    """Confirm what says the same, and put aside what can no longer hold."""
+    """Confirm what is said again, and put aside what can no longer hold."""
     for key in met.confirmed:
         _count_confirmation(key, met.newer.occurred_at)
     standing = Episode.objects.active().filter(pk__in=met.aside).values_list("pk", flat=True)
@@ -245,7 +243,7 @@ def _apply_effects(met: _NoteEffects, *, actor: Actor, now: datetime) -> None:
 
 
 def supersession_reason(key: str) -> str:
-    """Word why a note is put aside: another one, newer than it, says otherwise (L18)."""
+    """Word why a note is put aside: another one says otherwise, and is newer, or says all that it says (L18)."""
     return f"superseded by {key}"
 
 
@@ -263,17 +261,3 @@ def _count_confirmation(key: str, occurred_at: datetime) -> None:
     later = Q(confirmed_at=None) | Q(confirmed_at__lt=occurred_at)
     said = Episode.objects.filter(later, pk=key, confidence__isnull=False, occurred_at__lt=occurred_at)
     said.update(confirmations=F("confirmations") + 1, confirmed_at=occurred_at)
-
-
-def as_note(episode: Episode) -> Note:
-    """Return an episode as the rules of notes see it."""
-    return Note(
-        text=episode.text,
-        kind=episode.kind,
-        speaker=episode.speaker,
-        language=episode.language,
-        occurred_at=episode.occurred_at,
-        trust=trust_in(source=episode.source, policy=settings.POLICY.trust),
-        confidence=FULL_CONFIDENCE if episode.confidence is None else episode.confidence,
-        is_correction=episode.category == Category.CORRECTION,
-    )

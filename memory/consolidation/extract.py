@@ -1,7 +1,6 @@
-"""Step 1: lease new episodes, corrections first, embed those without a vector, and read their claims.
+"""Step 1: lease new episodes, corrections first, and embed those without a vector.
 
-`extract_episodes` is the step. What cannot be embedded or read stays pending with its reason, and never stops the
-rest.
+`extract_episodes` is the step. What cannot be embedded stays pending with its reason, and never stops the rest.
 """
 
 from __future__ import annotations
@@ -9,17 +8,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
 from itertools import chain
 
 import structlog
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
-from memory.claims import plan_claim_requests, read_episodes_into_claims, reader_of, store_model_claims
-from memory.consolidation.cluster import select_announced_claims
 from memory.consolidation.cycle import (
     TIME_SPENT,
     budget_policy,
@@ -28,29 +22,21 @@ from memory.consolidation.cycle import (
     has_time_for_call,
     mark_budget_spent,
     renew_cycle,
-    renew_unless_cancelled,
-    seconds_left,
 )
-from memory.consolidation.episode_states import UNREAD, fail_unembedded, fail_unread, settle_echoes, weigh_turns
-from memory.consolidation.jobs import dead_letter_broken, is_to_blame
+from memory.consolidation.episode_states import fail_unembedded, settle_echoes, weigh_turns
+from memory.consolidation.jobs import dead_letter_broken
 from memory.consolidation.leases import keep_renewed
-from memory.consolidation.model_calls import SERVER_BUSY, embed_with_retries
+from memory.consolidation.model_calls import embed_with_retries
 from memory.domain.identity import cycle_actor
 from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, describe_own_error
-from memory.domain.policy_consolidation import BudgetPolicy
 from memory.domain.time_limits import holds_a_call, step_seconds
 from memory.language.sentences import strip_echo
-from memory.llm.call_log import CallBudget, CallScope, DailyCapReached, LeaseLost, OutOfBudget, RetryLater
+from memory.llm.call_log import CallScope, DailyCapReached
 from memory.llm.embeddings import embedder_of
-from memory.llm.registry import language_model
-from memory.llm.replies import ClaimsReply
-from memory.llm.requests import ClaimsRequest
-from memory.llm.runner import FATAL_KINDS, FailedRequest, ModelAnswer, ModelRequest, run_requests
+from memory.llm.runner import FATAL_KINDS
 from memory.llm.types import CallFailed, Embedder, FailureKind
-from memory.models import Claim, Cycle, CycleStep, Episode
-from memory.models.episodes import EpisodeQuerySet
-from memory.search.vectors import store_claim_vectors, store_episode_vectors
-from memory.signals import is_shutting_down
+from memory.models import Cycle, CycleStep, Episode
+from memory.search.vectors import store_episode_vectors
 
 log = structlog.get_logger(__name__)
 EMBEDDING_BATCH = 256
@@ -60,7 +46,6 @@ _PROBE_TEXT = "The sky is blue."  # breaks no model that works at all
 
 def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
     """Lease new episodes for the cycle and embed those without a vector; false if the attempt must end here."""
-    began = time.monotonic()
     with enter_step(cycle_id=cycle_id, attempt=attempt, name="extract", enter=claim_attempt) as step:
         if step is None:
             return False
@@ -68,7 +53,6 @@ def extract_episodes(*, cycle_id: str, attempt: int) -> bool:
             leased = _lease_new(cycle_id=cycle_id, workspace_id=step.cycle.workspace_id)
             step.counts = {"episodes": leased, "waiting": count_waiting_episodes(workspace_id=step.cycle.workspace_id)}
     _embed_leased(cycle=step.cycle, attempt=attempt)
-    read_claims_of_leased(cycle=step.cycle, attempt=attempt, began=began)
     return True
 
 
@@ -198,14 +182,12 @@ class _EpisodeEmbedding:
             vectors={key: vector for (key, _), vector in zip(batch, vectors, strict=True)},
             chunked=[key for key, text in batch if self.model.is_overlong(text)],
         )
-
-        self._weigh([key for key, _ in batch])
-
-    @transaction.atomic
-    def _weigh(self, ids: Sequence[str]) -> None:
-        """Weigh the turns among them that waited for their vectors (D5)."""
-        actor = cycle_actor(self.cycle.pk)
-        weigh_turns(workspace_id=self.cycle.workspace_id, ids=ids, actor=actor, now=self.cycle.now)
+        weigh_turns(  # the turns among them that waited for their vectors (D5)
+            workspace_id=self.cycle.workspace_id,
+            ids=[key for key, _ in batch],
+            actor=cycle_actor(self.cycle.pk),
+            now=self.cycle.now,
+        )
 
     def _is_about_texts(self, batch: Sequence[StrippedText], failure: CallFailed) -> bool:
         """Tell whether fewer texts may fare better; some servers refuse everything, and some are not there."""
@@ -251,126 +233,5 @@ def _cut_batches(matters: Sequence[StrippedText], *, size: int) -> Iterator[Sequ
         yield matters[start : start + size]
 
 
-def read_claims_of_leased(*, cycle: Cycle, attempt: int, began: float) -> None:
-    """Read the claims of the leased episodes that have a vector, and embed those that are not their whole text."""
-    model = embedder_of(cycle.workspace_id)
-    leased = Episode.objects.for_workspace(cycle.workspace_id).filter(leased_by=cycle, embedding__model=model.name)
-    leaves_speech = not language_model().is_offline
-    with keep_renewed(lambda: renew_cycle(cycle_id=cycle.pk, attempt=attempt)):
-        unread = list(leased.filter(read_at=None).order_by("occurred_at", "pk").values_list("pk", flat=True))
-        for start in range(0, len(unread), EMBEDDING_BATCH):
-            batch = unread[start : start + EMBEDDING_BATCH]
-            broken = read_episodes_into_claims(episodes=batch, now=cycle.now, leaves_speech=leaves_speech)
-            dead_letter_broken(cycle=cycle, reasons=broken)
-        if leaves_speech:
-            read_speech(cycle=cycle, attempt=attempt, episodes=leased.speech(), began=began)
-        embed_claims(cycle=cycle, model=model)
-
-
-def embed_claims(*, cycle: Cycle, model: Embedder) -> None:
-    """Embed the claims that lack a vector of the workspace's model, while a server answers.
-
-    Those of leased episodes, and those whose announced day has come.
-    """
-    of_workspace = Claim.objects.for_workspace(cycle.workspace_id)
-    mine = of_workspace.evidence().filter(episode__leased_by=cycle, is_whole=False)
-    mine |= of_workspace.filter(
-        pk__in=select_announced_claims(workspace_id=cycle.workspace_id, now=cycle.now).values("pk")
-    )
-    blank = list(mine.exclude(embedding__model=model.name).values_list("pk", "sentence", "episode_id"))
-    for start in range(0, len(blank), EMBEDDING_BATCH):
-        batch = blank[start : start + EMBEDDING_BATCH]
-        if not model.is_local and not has_time_for_call(cycle_id=cycle.pk):
-            mark_budget_spent(cycle_id=cycle.pk, reason=TIME_SPENT)
-            return
-        try:
-            vectors = embed_with_retries(
-                scope=CallScope(workspace_id=cycle.workspace_id, cycle_id=cycle.pk),
-                model=model,
-                texts=[sentence for _, sentence, _ in batch],
-                episodes=sorted({episode for _, _, episode in batch}),
-            )
-        except DailyCapReached as spent:
-            mark_budget_spent(cycle_id=cycle.pk, reason=str(spent))
-            return
-        except CallFailed as failure:
-            fail_unembedded(cycle=cycle, ids=[episode for _, _, episode in batch], kind=failure.kind)
-            continue
-        given = dict(zip([key for key, _, _ in batch], vectors, strict=True))
-        store_claim_vectors(workspace_id=cycle.workspace_id, model=model.name, vectors=given)
-
-
 # How a batch that failed is cut: a refusal comes at once, a timeout costs its whole time again for every part.
 _PARTS_AFTER_FAILURE = {FailureKind.BAD_REQUEST: 2, FailureKind.TIMEOUT: 8}
-
-
-def read_speech(*, cycle: Cycle, attempt: int, episodes: EpisodeQuerySet, began: float) -> None:
-    """Read the unread among some leased episodes; `began` is the reading of time.monotonic() when the step did."""
-    episodes = episodes.active()
-    failed_before = episodes.filter(failures__gt=0, state_reason__startswith=UNREAD)
-    requests = plan_claim_requests(
-        workspace_id=cycle.workspace_id,
-        episodes=episodes,
-        now=cycle.now,
-        alone=set(failed_before.values_list("pk", flat=True)),
-    )
-    asks = [ModelRequest(key=str(number), request=request) for number, request in enumerate(requests)]
-    if asks:
-        _ask_reader(cycle=cycle, attempt=attempt, asks=asks, began=began)
-
-
-def _ask_reader(*, cycle: Cycle, attempt: int, asks: Sequence[ModelRequest], began: float) -> None:
-    """Answer all asks, storing what each tells; whatever stops that is in the cycle's row by then."""
-    of_cycle = seconds_left(cycle_id=cycle.pk)
-    of_step = _seconds_left_in_step(began)
-    try:
-        failures = run_requests(
-            asks=asks,
-            scope=CallScope(workspace_id=cycle.workspace_id, cycle_id=cycle.pk),
-            budget=CallBudget.of_step(seconds=min(of_cycle, of_step), policy=_reading_budget(asks)),
-            model=language_model(),
-            store=partial(_store_readings, cycle=cycle),
-            fence=lambda: renew_unless_cancelled(cycle_id=cycle.pk, attempt=attempt),
-        )
-    except RetryLater:
-        mark_budget_spent(cycle_id=cycle.pk, reason=SERVER_BUSY)
-    except DailyCapReached as spent:
-        mark_budget_spent(cycle_id=cycle.pk, reason=str(spent))
-    except OutOfBudget:
-        if of_cycle <= of_step and not is_shutting_down():
-            mark_budget_spent(cycle_id=cycle.pk, reason=TIME_SPENT)
-    except LeaseLost:
-        return
-    else:
-        _fail_unread_speech(cycle, failures)
-
-
-def _seconds_left_in_step(began: float) -> float:
-    """Return the seconds that the step has left, so that its last call ends before its message comes again (B9)."""
-    policy = budget_policy()
-    return policy.last_call_seconds + policy.call_seconds - (time.monotonic() - began)
-
-
-def _reading_budget(asks: Sequence[ModelRequest]) -> BudgetPolicy:
-    """Return the budget of calls that read: longer ones, and attempts enough to corner a bad text in each batch."""
-    policy = budget_policy()
-    seconds = max(policy.call_seconds, settings.POLICY.reading.seconds)
-    return replace(policy, call_seconds=seconds, call_attempts=policy.call_attempts * len(asks))
-
-
-def _store_readings(answers: Sequence[ModelAnswer], *, cycle: Cycle) -> None:
-    reader = reader_of(model_for=language_model().model_for)
-    for answer in answers:
-        if not isinstance(answer.request, ClaimsRequest) or not isinstance(answer.reply, ClaimsReply):
-            raise TypeError(f"Claims were asked for, and {type(answer.reply).__name__} came.")
-        store_model_claims(request=answer.request, reply=answer.reply, reader=reader, now=cycle.now)
-
-
-def _fail_unread_speech(cycle: Cycle, failures: Sequence[FailedRequest]) -> None:
-    """Mark what no model could read; one that failed alone is to blame for it, a refused key ends the cycle's calls."""
-    for failure in failures:
-        if failure.kind in FATAL_KINDS:
-            mark_budget_spent(cycle_id=cycle.pk, reason=f"{UNREAD}{failure.kind}")
-        ids = [message.id for message in failure.request.read] if isinstance(failure.request, ClaimsRequest) else []
-        is_blamed = len(ids) == 1 and is_to_blame(cycle_id=cycle.pk, kind=failure.kind)
-        fail_unread(cycle=cycle, ids=ids, kind=failure.kind, is_blamed=is_blamed)

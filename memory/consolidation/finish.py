@@ -24,9 +24,10 @@ from memory.consolidation.restructure import RESTRUCTURE_STEP, carry_over_jobs, 
 from memory.domain.errors import EngramError
 from memory.domain.evidence import Verdict
 from memory.domain.gates import ArchiveGate
-from memory.domain.identity import Actor, cycle_actor
-from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, CycleState, JobState, Reason
-from memory.ledger.transactions import change_status, lock_beliefs, lock_workspace
+from memory.domain.identity import Actor
+from memory.domain.lifecycle import LIVE, ConsolidationState, CycleState, JobState, Reason
+from memory.ledger.gates import close_belief
+from memory.ledger.transactions import Author, lock_beliefs, lock_workspace
 from memory.models import (
     Belief,
     CallOutcome,
@@ -81,14 +82,10 @@ def close_expired_beliefs(*, cycle: Cycle, among: Collection[str] | None = None)
     if among is not None:
         over = over.filter(pk__in=among)
     beliefs = lock_beliefs(over.values("pk")) if over.exists() else []
+    author = Author.of_cycle(cycle, reason=Reason.CHANGED)
     for belief in beliefs:
-        change_status(
-            belief=belief,
-            new=BeliefStatus.INVALIDATED,
-            reason=Reason.CHANGED,
-            actor=cycle_actor(cycle.pk),
-            now=cycle.now,
-        )
+        assert belief.valid_until  # the query asked for it
+        close_belief(belief=belief, at=belief.valid_until, author=author)
     return len(beliefs)
 
 

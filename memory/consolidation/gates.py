@@ -19,14 +19,22 @@ from django.db import transaction
 from django.db.models import F, Max, Q
 
 from memory.consolidation.cycle import lock_running_cycle
-from memory.domain.evidence import ChangePoint
+from memory.domain.evidence import ChangePoint, Verdict
 from memory.domain.gates import GATES, STRUCTURAL_GATES, BeliefFacts, Gate, GateDecision, GateName, TwinFacts
 from memory.domain.identity import cycle_actor
 from memory.domain.lifecycle import LIVE, BeliefStatus, CycleState, JobState, Reason
 from memory.domain.similarity import Profile
-from memory.ledger.beliefs import BeliefSource, cosine_matrix, passes_guard, read_beliefs_with_vectors
+from memory.ledger.beliefs import BeliefSource, cosine_matrix, read_beliefs_with_vectors, says_the_same
 from memory.ledger.confidence import read_evidence_rows
-from memory.ledger.gates import BeliefDecision, close_belief, has_successor, is_closed, read_facts_of, record_decisions
+from memory.ledger.gates import (
+    BeliefDecision,
+    close_belief,
+    has_successor,
+    is_closed,
+    is_ended_by_words,
+    read_facts_of,
+    record_decisions,
+)
 from memory.ledger.transactions import Author, change_status, lock_beliefs
 from memory.llm.embeddings import embedder_of
 from memory.models import Belief, Cycle, Link, LinkKind, StructuralJob, StructuralKind
@@ -93,9 +101,14 @@ class _GateRun:
                     self._act(decided)
 
     def _succeed(self, belief: Belief) -> None:
-        """Have a model say what is so since a belief was closed outside of a cycle, where nothing does yet (C2)."""
+        """Have a model say what is so since a belief was closed outside of a cycle, where nothing does yet (C2).
+
+        Words that ended it were read, and name what replaces it (F3); what merely ran out was contradicted by nothing.
+        """
+        if not is_closed(belief) or has_successor(belief) or is_ended_by_words(belief):
+            return
         asked = StructuralJob.objects.filter(belief=belief, kind=StructuralKind.CLOSE)
-        if is_closed(belief) and not has_successor(belief) and not asked.exists():
+        if belief.evidence.filter(verdict=Verdict.CONTRADICTS).exists() and not asked.exists():
             decision = GateDecision(gate=GateName.CLOSE, passed=True, reason=Reason.CHANGED, facts={})
             open_structural_job(cycle=self.cycle, belief=belief, twin=None, decision=decision)
 
@@ -281,7 +294,7 @@ def find_near_duplicates(*, cycle: Cycle, changed: Collection[str]) -> dict[str,
         twin = NearDuplicate(
             id=other.id,
             similarity=similarity,
-            passes_guard=passes_guard(left=one.claim, right=other.claim),
+            passes_guard=says_the_same(left=one.claim, right=other.claim),
             was_found_different=frozenset((one.id, other.id)) in different,
             since_undone=undone.get(frozenset((one.id, other.id))),
         )

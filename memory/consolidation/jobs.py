@@ -21,12 +21,22 @@ from memory.consolidation.leases import Lease, hold, take_lease
 from memory.consolidation.sources import EpisodeSource, read_sources
 from memory.domain.lifecycle import OWN_ERRORS, ConsolidationState, CycleState, JobState, describe_own_error
 from memory.domain.time_limits import step_seconds
-from memory.ledger.beliefs import passes_guard
+from memory.ledger.beliefs import says_the_same
 from memory.llm.registry import language_model
 from memory.llm.requests import SynthesisRequest
 from memory.llm.runner import FailedRequest
 from memory.llm.types import CallFailed, FailureKind
-from memory.models import Blame, CallOutcome, ClusterJob, ClusterMember, Cycle, Episode, ModelCall, StructuralJob
+from memory.models import (
+    Blame,
+    CallOutcome,
+    ClusterJob,
+    ClusterMember,
+    Cycle,
+    Episode,
+    JobKind,
+    ModelCall,
+    StructuralJob,
+)
 from memory.models.leases import LeasedQuerySet
 
 log = structlog.get_logger(__name__)
@@ -187,11 +197,11 @@ def _why_broken(episode: EpisodeSource) -> str:
 
 
 def _check_alone(episode: EpisodeSource) -> None:
-    """Do with an episode what the steps do: tell its company, whether it says anything, what rules make of it."""
+    """Do with an episode what the steps do: tell its company, compare it, state it where that is done here."""
     assert episode.company
-    model, said = language_model(), episode.is_saying
-    passes_guard(left=episode.claim, right=episode.claim)
-    if said and model.is_offline:
+    model = language_model()
+    says_the_same(left=episode.claim, right=episode.claim)
+    if model.is_offline:
         try:
             model.complete(request=SynthesisRequest(episodes=(episode.as_text(),)), timeout=1.0)
         except CallFailed:  # the model's, and so not ours
@@ -263,7 +273,7 @@ class JobToJudge:
 def list_jobs_to_judge(*, cycle_id: str) -> list[JobToJudge]:
     """List the jobs with calls to make that nobody holds and that need not wait, in their order."""
     everyone = ClusterJob.objects.filter(cycle=OuterRef("cycle")).order_by().values("cycle").annotate(of=Count("*"))
-    jobs = ClusterJob.objects.filter(cycle=cycle_id).to_judge().free().order_by("number")
+    jobs = ClusterJob.objects.filter(cycle=cycle_id).exclude(kind=JobKind.READING).to_judge().free().order_by("number")
     rows = jobs.annotate(of=Subquery(everyone.values("of"))).values_list("pk", "kind", "number", "of")
     return [JobToJudge(id=key, kind=kind, number=number, of=of) for key, kind, number, of in rows]
 

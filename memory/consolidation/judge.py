@@ -1,4 +1,4 @@
-"""Steps 3 and 4, for one job: ask for the belief that a cluster supports, and what its episodes say of beliefs near it.
+"""Steps 4 and 5, for one job: ask for the belief that a cluster supports, and what its episodes say of beliefs near it.
 
 `synthesize_cluster` stores a candidate, `classify_cluster` the verdicts: on existing beliefs first, and on the
 candidate only where these have nothing to say. Verdicts are rows as soon as they are known, so that going on asks
@@ -27,24 +27,20 @@ from memory.consolidation.model_calls import (
     read_known_verdicts,
 )
 from memory.consolidation.related_beliefs import is_comparable
-from memory.consolidation.sources import EpisodeSource, nearest_above, read_candidates, read_members, shared_user_name
+from memory.consolidation.sources import EpisodeSource, nearest_above, read_members, shared_user_name
 from memory.domain.clustering import batch_pairs, gather_pairs
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import LIVE, BeliefStatus, JobState
-from memory.language.analysis import SpokenText
-from memory.language.refusals import refuse_statement
+from memory.domain.statements import refuse_statement
 from memory.language.words import detect_language
 from memory.ledger.beliefs import (
     BeliefSource,
-    claim_key,
     cosine_matrix,
     hash_statement,
-    is_statement_readable,
     may_be_related,
-    parse_claim_key,
-    passes_guard,
     read_beliefs_with_vectors,
-    supports_by_guard,
+    says_the_same,
+    supports_without_call,
 )
 from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import CLASSIFICATION_VERSION
@@ -59,8 +55,6 @@ from memory.search.vectors import Vectors
 log = structlog.get_logger(__name__)
 CANDIDATE_KEY = ""  # the key of what has no belief yet
 NO_STATEMENT = "no_statement"
-NOTHING_SAID = "nothing_said"
-UNREADABLE = "unreadable"  # our own checks break over it (E6)
 TOO_FEW_MEMBERS = "too_few_members"  # some were forgotten since they were clustered
 
 
@@ -75,9 +69,6 @@ def _synthesize(lease: JobLease[ClusterJob]) -> None:
     members, _ = read_members(job=lease.job, model=embedder_of(lease.job.workspace_id).name)
     if len(members) < settings.POLICY.consolidation.cluster_min:
         _refuse_candidate(lease=lease, refusal=TOO_FEW_MEMBERS)
-        return
-    if not any(member.is_saying for member in members):
-        _refuse_candidate(lease=lease, refusal=NOTHING_SAID)
         return
     central = _choose_central(members)
     request = synthesis_request(members=members)
@@ -104,11 +95,7 @@ def _choose_central(members: Sequence[EpisodeSource]) -> Sequence[EpisodeSource]
 def _store_candidate(*, lease: JobLease[ClusterJob], reply: Synthesis, members: Sequence[EpisodeSource]) -> None:
     """Keep the candidate where it stands as a belief, else why it does not."""
     language = detect_language(reply.statement) or members[0].language
-    refusal = NO_STATEMENT if not reply.statement else refuse_statement(reply.statement, language=language)
-    if not refusal and not is_statement_readable(
-        SpokenText(text=reply.statement, speaker=reply.subject, language=language)
-    ):
-        refusal = UNREADABLE
+    refusal = NO_STATEMENT if not reply.statement else refuse_statement(statement=reply.statement)
     if refusal:
         _refuse_candidate(lease=lease, refusal=str(refusal), candidate=reply.model_dump(mode="json"))
         return
@@ -157,12 +144,11 @@ def judge_targets(
     *, lease: JobLease[ClusterJob], members: Sequence[EpisodeSource], targets: Sequence[JudgedStatement]
 ) -> bool:
     """Store a verdict for every pair: by the guard, from an earlier verdict, else by asking; false if some are left."""
-    targets = [target for target in targets if is_statement_readable(target.belief.claim)]
     if not targets:
         return True
     rows = _verdicts_without_asking(job=lease.job, members=members, targets=targets)
     insert_new(model=JobVerdict, rows=rows)
-    judged = {_pair_of(row) for row in lease.job.verdicts.values("belief_id", "claim_id", "episode_id")}
+    judged = {_pair_of(row) for row in lease.job.verdicts.values("belief_id", "episode_id")}
     waiting = _pairs_to_judge(job=lease.job, members=members, targets=targets, judged=judged)
     asks = _build_requests(members=members, targets=targets, waiting=waiting)
     by_id = {target.belief.id: target for target in targets}
@@ -176,14 +162,9 @@ def _find_existing_targets(
     beliefs = Belief.objects.for_workspace(job.workspace_id).judgeable()
     if job.kind == JobKind.SINGLES:
         named = beliefs.filter(pk__in=list(job.pairs) or [job.belief_id])
-        claims = [key for key in map(parse_claim_key, job.pairs) if key]
         found, found_vectors = read_beliefs_with_vectors(beliefs=named, model=model.name)
-        told, told_vectors = read_candidates(claims=claims, model=model.name)
-        all_vectors = np.concatenate([found_vectors, told_vectors]) if told else found_vectors
-        targets = _make_targets([*found, *told], members, vectors, all_vectors, model)
+        targets = _make_targets(found, members, vectors, found_vectors, model)
         return [replace(target, gathered=job.pairs.get(target.belief.id)) for target in targets]
-    if not any(member.is_saying for member in members):
-        return []
     # What is founded beside it is met at the gate as a twin: who came first must not depend on who was fast.
     older = beliefs.visible_in(shared_project(members)).exclude(created_alongside(job=job, members=members))
     found, belief_vectors = read_beliefs_with_vectors(beliefs=older, model=model.name)
@@ -282,8 +263,7 @@ def requests_about_beliefs(
 
 
 def _pair_of(row: Mapping[str, Any]) -> StatementPair:
-    key = claim_key(row["claim_id"]) if row["claim_id"] else row["belief_id"]
-    return key or CANDIDATE_KEY, row["episode_id"]
+    return row["belief_id"] or CANDIDATE_KEY, row["episode_id"]
 
 
 def _verdicts_without_asking(
@@ -312,8 +292,8 @@ def _passes_guard(*, member: EpisodeSource, target: JudgedStatement) -> bool:
     """
     statement = target.belief.claim
     if target.is_candidate:
-        return passes_guard(left=member.claim, right=statement)
-    return supports_by_guard(episode=member.claim, statement=statement, similarity=target.likeness[member.id])
+        return says_the_same(left=member.claim, right=statement)
+    return supports_without_call(episode=member.claim, statement=statement, similarity=target.likeness[member.id])
 
 
 def _pairs_to_judge(
@@ -400,8 +380,8 @@ def _verdict(
     return {
         "workspace_id": job.workspace_id,
         "job_id": job.pk,
-        "belief_id": None if target.is_candidate or target.belief.claim_id else target.belief.id,
-        "claim_id": target.belief.claim_id,
+        "belief_id": None if target.is_candidate else target.belief.id,
+        "claim_id": None,
         "episode_id": episode_id,
         "statement_hash": target.belief.statement_hash,
         "verdict": verdict,

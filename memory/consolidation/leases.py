@@ -20,6 +20,7 @@ from django.db import DatabaseError, connection
 from django.db.models import ExpressionWrapper
 
 from memory.consolidation.cycle import RENEWAL_SECONDS, budget_policy, database_now
+from memory.models import ReadingStream
 from memory.models.leases import Leased, LeasedQuerySet
 
 log = structlog.get_logger(__name__)
@@ -55,6 +56,27 @@ def hold(lease: AnyLease | None) -> Iterator[AnyLease | None]:
         raise
     if not lease.is_over:
         lease.give_back()
+
+
+@contextmanager
+def leased_stream(*, workspace_id: int, name: str, wait: float = 0.0) -> Iterator[bool]:
+    """Hold a stream of messages against all others who read it (F2); false where somebody else does, and goes on.
+
+    Wait so many seconds for it at most.
+    """
+    ReadingStream.objects.get_or_create(workspace_id=workspace_id, name=name)
+    rows = ReadingStream.objects.filter(workspace=workspace_id, name=name)
+    until = time.monotonic() + wait
+    while (owner := take_lease(rows)) is None and time.monotonic() < until:
+        time.sleep(_STREAM_POLL_SECONDS)
+    if owner is None:
+        yield False
+        return
+    with hold(Lease(row=rows.get(), owner=owner)):
+        yield True
+
+
+_STREAM_POLL_SECONDS = 0.1
 
 
 @dataclass(slots=True, kw_only=True)

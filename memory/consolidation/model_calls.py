@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,38 +47,52 @@ def ask_models(
     *, lease: JobLease[Any], asks: Sequence[ModelRequest], store: Callable[[Sequence[ModelAnswer]], None]
 ) -> bool:
     """Answer all asks, storing each as it comes; false if some are left, the reason being in the rows by then."""
+    failures = ask_within_budget(lease=lease, asks=asks, store=store)
+    if failures:
+        _raise_own_errors(lease, failures)
+        fail_job_of_calls(lease=lease, failures=failures)
+    return failures is not None and not failures
+
+
+def ask_within_budget(
+    *,
+    lease: JobLease[Any],
+    asks: Sequence[ModelRequest],
+    store: Callable[[Sequence[ModelAnswer]], None],
+    call_seconds: float = 0.0,
+) -> list[FailedRequest] | None:
+    """Answer asks for a job, storing each as it comes; return what failed for good.
+
+    None where asks are left over, the reason being in the rows by then. A call may take `call_seconds` where that is
+    longer than usual.
+    """
     if not asks:
-        return True
+        return []
     job = lease.job
     scope = _scope(job)
     if lease.is_inherited:
         abandon_calls(workspace_id=job.workspace_id, job_id=scope.job_id, structural_job_id=scope.structural_job_id)
+    policy = replace(budget_policy(), call_seconds=max(budget_policy().call_seconds, call_seconds))
     of_cycle = seconds_left(cycle_id=lease.cycle_id)
     of_step = lease.seconds_left()
     try:
-        failures = run_requests(
+        return run_requests(
             asks=asks,
             scope=scope,
-            budget=CallBudget.of_step(seconds=min(of_cycle, of_step), policy=budget_policy()),
+            budget=CallBudget.of_step(seconds=min(of_cycle, of_step), policy=policy),
             model=language_model(),
             store=store,
             fence=lease.renew,
         )
     except RetryLater as wait:
-        _wait_for_server(lease=lease, seconds=wait.seconds)
-        return False
+        wait_for_server(lease=lease, seconds=wait.seconds)
     except DailyCapReached as spent:
         mark_budget_spent(cycle_id=lease.cycle_id, reason=str(spent))
-        return False
     except OutOfBudget:
         _stop_job(lease=lease, is_cycle_spent=of_cycle <= of_step and not is_shutting_down())
-        return False
     except LeaseLost:
-        return False
-    if failures:
-        _raise_own_errors(lease, failures)
-        _fail_job_of_calls(lease, failures)
-    return not failures
+        pass
+    return None
 
 
 Vector = NDArray[np.float32]
@@ -98,7 +112,7 @@ def _raise_own_errors(lease: JobLease[Any], failures: Sequence[FailedRequest]) -
     raise BrokenEpisodes(ours[0].message, reasons=alone)
 
 
-def _fail_job_of_calls(lease: JobLease[Any], failures: Sequence[FailedRequest]) -> None:
+def fail_job_of_calls(*, lease: JobLease[Any], failures: Sequence[FailedRequest]) -> None:
     """Mark the job failed and its episodes where they are the reason; a refused key ends the cycle's calls.
 
     What nothing but a key was wrong with is carried over with the cycle's other structural jobs, and no claim counted.
@@ -137,7 +151,7 @@ def embed_statement(*, lease: JobLease[Any], statement: str) -> Vector | None:
         return None
     except CallFailed as failure:
         if failure.retry_after is not None:
-            _wait_for_server(lease=lease, seconds=failure.retry_after)
+            wait_for_server(lease=lease, seconds=failure.retry_after)
         else:
             if failure.kind in FATAL_KINDS:
                 mark_budget_spent(cycle_id=lease.cycle_id, reason=f"embedding: {failure.kind}")
@@ -176,7 +190,7 @@ def embed_with_retries(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _wait_for_server(*, lease: JobLease[Any], seconds: float) -> None:
+def wait_for_server(*, lease: JobLease[Any], seconds: float) -> None:
     """Hold the job back for as long as a server asked; a wait that the budget does not outlast ends the cycle's."""
     if has_time_for_call(cycle_id=lease.cycle_id, after=seconds):
         postpone_job(lease=lease, seconds=seconds)

@@ -29,11 +29,9 @@ from memory.consolidation.sources import (
 from memory.domain.clustering import batch_pairs
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import JobState
-from memory.language.analysis import SpokenText
-from memory.language.refusals import refuse_statement
-from memory.language.third_person import name_of_user
+from memory.domain.statements import refuse_statement
 from memory.language.words import detect_language
-from memory.ledger.beliefs import hash_statement, supports_by_guard
+from memory.ledger.beliefs import hash_statement, supports_without_call
 from memory.llm.embeddings import embedder_of
 from memory.llm.prompts import CLASSIFICATION_VERSION
 from memory.llm.replies import Division, Reply, Statement, Synthesis, Union, Verdicts
@@ -48,6 +46,7 @@ from memory.llm.requests import (
 from memory.llm.runner import ModelAnswer, ModelRequest
 from memory.models import Basis, Belief, ChildVerdict, StructuralChild, StructuralJob, StructuralKind
 from memory.search.vectors import read_episode_vectors
+from memory.text.names import SpokenText, name_user
 
 log = structlog.get_logger(__name__)
 NO_DIVISION = "no_division"
@@ -75,7 +74,7 @@ def _build_request(job: StructuralJob) -> Request:
         return MergeRequest(
             beliefs=(_belief_as_stated(one), _belief_as_stated(other)),
             similarity=job.facts["similarity"],
-            person=name_of_user(user=one.user),
+            person=name_user(user=one.user),
         )
     testimony = read_job_evidence_items(job=job)
     is_revision = job.kind in (StructuralKind.REVISE, StructuralKind.CLOSE)
@@ -150,7 +149,7 @@ def _merged_statement(job: StructuralJob, reply: Union) -> Proposed:
     """Take the model's statement where it can stand, else the better evidenced belief's (B13)."""
     better = parents_by_evidence(job)[0]
     given = _proposed_statement(reply, better)
-    if reply.statement and not refuse_statement(given.statement, language=given.language):
+    if reply.statement and not refuse_statement(statement=given.statement):
         return given
     return Proposed(
         statement=better.statement,
@@ -165,7 +164,7 @@ def _merged_statement(job: StructuralJob, reply: Union) -> Proposed:
 def _find_refusal(job: StructuralJob, children: Sequence[Proposed]) -> str:
     """Return why the statements can be no beliefs, or not in the place of the old one; else nothing."""
     for child in children:
-        if refusal := refuse_statement(child.statement, language=child.language):
+        if refusal := refuse_statement(statement=child.statement):
             return str(refusal)
         if job.kind != StructuralKind.MERGE and _compared_words(child.statement) == _compared_words(
             job.belief.statement
@@ -268,7 +267,7 @@ def _store_without_asking(
     sure = [
         said
         for said in unheard
-        if supports_by_guard(
+        if supports_without_call(
             episode=said.episode.claim, statement=statement, similarity=likeness.get(said.episode.id, 0.0)
         )
     ]

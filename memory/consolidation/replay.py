@@ -16,9 +16,8 @@ from django.db.models import Q
 
 from memory.consolidation.belief_creation import (
     CREATION_REASON,
-    challenge_ended_beliefs,
     draft_candidate,
-    find_challenged_parents,
+    read_descent,
     read_job_evidence,
     record_job_evidence,
 )
@@ -225,9 +224,8 @@ def _replay_cycle(cycle: Cycle, record: ReplayRecord) -> list[StructuralJob]:
 def _replay_job(job: ClusterJob, cycle: Cycle, record: ReplayRecord) -> None:
     outcome = job.outcome
     record_job_evidence(cycle=cycle, job=job)
-    challenge_ended_beliefs(cycle=cycle, job=job)
     said = read_job_evidence(job=job).get(None, [])
-    author, descent = Author.of_cycle(cycle, reason=CREATION_REASON), find_challenged_parents(job=job)
+    author, descent = Author.of_cycle(cycle, reason=CREATION_REASON), read_descent(job=job)
     found: list[Belief] = []
     if outcome == CreationOutcome.JOINED and job.joined_belief_id:
         found = lock_beliefs([job.joined_belief_id])

@@ -32,7 +32,6 @@ from django.db.models import (
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Now
 
-from memory.consolidation.cluster import select_announced_claims
 from memory.consolidation.cycle import (
     begin_attempt,
     budget_policy,
@@ -104,8 +103,7 @@ SELECT FROM memory_workspace w WHERE id = %(workspace)s::bigint AND beliefs_enab
 def open_due_cycles(*, now: datetime) -> list[str]:
     """Open a cycle wherever something waits, and daily where time alone may archive.
 
-    Episodes wait, changes of structure, beliefs whose evidence no gates have seen (C3) or that hold until now, and what
-    was announced for a day that has come (C1).
+    Episodes wait, changes of structure, beliefs whose evidence no gates have seen (C3) or that hold until now.
 
     However few episodes wait: this is the valve of those that never become twenty. Workspaces that rest are left to it.
     """
@@ -119,13 +117,11 @@ def open_due_cycles(*, now: datetime) -> list[str]:
     unseen = Belief.objects.filter(workspace=OuterRef("pk"), is_due=True)
     unseen = unseen.exclude(lineage_depth__gt=0, updated_at=F("created_at"))  # newly made of others: for any next cycle
     ended = Belief.objects.filter(workspace=OuterRef("pk"), status__in=LIVE, is_pinned=False, valid_until__lte=now)
-    announced = select_announced_claims(workspace_id=OuterRef("pk"), now=now)
     wanted = free.filter(
         Q(Exists(pending))
         | Q(Exists(unfinished))
         | Q(Exists(unseen))
         | Q(Exists(ended))
-        | Q(Exists(announced))
         | Q(Exists(due)) & ~Q(Exists(recent))
     )
     workspaces = list(wanted)

@@ -1,7 +1,7 @@
-"""Read episodes, claims and evidence as the plain values that the steps of a cycle work on, beside their vectors.
+"""Read episodes and evidence as the plain values that the steps of a cycle work on, beside their vectors.
 
-`read_episodes` reads what episodes claim, `read_members` the members of a job, `read_evidence_items` what episodes
-said of beliefs.
+`read_episodes` reads what nobody told, `read_members` the members of a job, `read_evidence_items` what episodes said
+of beliefs.
 """
 
 from __future__ import annotations
@@ -17,41 +17,28 @@ import numpy as np
 from django.db.models import QuerySet
 
 from memory.domain.evidence import EvidenceRow, Verdict, merge_evidence
-from memory.domain.lifecycle import BeliefStatus
-from memory.language.analysis import SpokenText as Text
-from memory.language.first_person import is_first_person
-from memory.language.refusals import says_nothing
 from memory.language.sentences import strip_echo
-from memory.language.third_person import name_of_user
-from memory.ledger.beliefs import BeliefSource, claim_key, hash_statement
 from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.llm.requests import EpisodeText
 from memory.models import DIMENSIONS, Claim, ClusterJob, Episode, Evidence, StructuralJob, StructuralKind
-from memory.search.vectors import Vectors, read_claim_vectors, read_episode_vectors
+from memory.search.vectors import Vectors, read_episode_vectors
+from memory.text.names import SpokenText, name_user
+from memory.text.quotes import is_first_person
 
-NO_CLAIM = 0
 MERGE_CLASH = "What supports one of the two merged beliefs contradicts the other."
 
 
 def read_episodes(*, episodes: QuerySet[Episode], model: str) -> tuple[list[EpisodeSource], Vectors]:
-    """Read what episodes claim and has a vector of this model, in canonical order: rows and vectors (n, 768).
-
-    Of an episode that nobody read yet that is its whole matter.
-    """
-    rows = {row["id"]: row for row in episodes.values(*_EPISODE_COLUMNS, "read_at").iterator(chunk_size=2000)}
-    return _with_vectors(_build_sources(rows), model)
+    """Read the episodes that have a vector of this model, in canonical order: rows and vectors (n, 768)."""
+    rows = episodes.values(*_EPISODE_COLUMNS).iterator(chunk_size=2000)
+    return _with_vectors([_episode_source(row) for row in rows], model)
 
 
 def read_members(*, job: ClusterJob, model: str) -> tuple[list[EpisodeSource], Vectors]:
     """Read a job's members that still are this workspace's, active and not set aside, most central first."""
-    members = dict(job.members.order_by("position").values_list("episode_id", "claim_id"))
-    active = Episode.objects.active().filter(pk__in=list(members), dead_at=None)
-    rows = {row["id"]: row for row in active.values(*_EPISODE_COLUMNS)}
-    claims = Claim.objects.filter(pk__in=[key for key in members.values() if key])
-    told = {claim[0]: claim for claim in claims.values_list(*_CLAIM_COLUMNS)}
-    sources, vectors = _with_vectors(
-        [_claim_source(row, told[key]) if key in told else _episode_source(row) for key, row in rows.items()], model
-    )
+    members = list(job.members.order_by("position").values_list("episode_id", flat=True))
+    active = Episode.objects.active().filter(pk__in=members, dead_at=None)
+    sources, vectors = _with_vectors([_episode_source(row) for row in active.values(*_EPISODE_COLUMNS)], model)
     place = {source.id: number for number, source in enumerate(sources)}
     kept = [place[key] for key in members if key in place]
     return [sources[i] for i in kept], vectors[np.asarray(kept, dtype=np.intp)]
@@ -64,10 +51,7 @@ def read_sources(*, episodes: QuerySet[Episode]) -> list[EpisodeSource]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeSource:
-    """What consolidation hears of an episode: one of its claims, or its whole matter; who said it, and where.
-
-    Several claims of one episode are several sources with one id.
-    """
+    """What consolidation hears of an episode: its words without our own, who said it, and where."""
 
     id: str
     matter: str
@@ -75,6 +59,7 @@ class EpisodeSource:
     language: str
     user: str
     project_id: int | None
+    source: str
     category: str
     state: str
     failures: int
@@ -82,29 +67,18 @@ class EpisodeSource:
     occurred_at: datetime
     content_hash: str
     origin: str
-    claim_id: int = NO_CLAIM  # of the whole matter of an episode that nobody read yet
-    number: int = 0  # among the claims of its episode
+    claim_id: int | None = None  # of what is evidence: the claim that counts
 
     @property
-    def key(self) -> tuple[str, int]:
-        """Name the episode and the claim."""
-        return self.id, self.claim_id
-
-    @property
-    def claim(self) -> Text:
+    def claim(self) -> SpokenText:
         """Return the matter as the guard compares it."""
-        return Text(text=self.matter, speaker=self.speaker, language=self.language)
+        return SpokenText(text=self.matter, speaker=self.speaker, language=self.language)
 
     @property
     def company(self) -> tuple[str, str, str]:
         """Name those who may share a cluster with it: one user's, and what one person says of themselves (B8.2)."""
-        says_i = self.speaker and is_first_person(self.matter, self.language)
+        says_i = self.speaker and is_first_person(self.matter)
         return self.user, self.language, self.speaker if says_i else ""
-
-    @property
-    def is_saying(self) -> bool:
-        """Tell whether it says anything: more than questions, greetings and thanks."""
-        return not says_nothing(self.matter, language=self.language)
 
     def as_text(self) -> EpisodeText:
         """Return the episode as a model sees it."""
@@ -118,51 +92,18 @@ class EpisodeSource:
 
 
 _EPISODE_COLUMNS = (
-    "id", "text", "speaker", "language", "user", "project_id", "category", "state", "failures",
+    "id", "text", "speaker", "language", "user", "project_id", "source", "category", "state", "failures",
     "created_at", "occurred_at", "content_hash", "origin",
 )  # fmt: skip
 
 
-def _build_sources(rows: Mapping[str, dict[str, Any]]) -> list[EpisodeSource]:
-    """Return the sources of some episodes: their claims that may be evidence, else all that they say."""
-    read = [key for key, row in rows.items() if row.pop("read_at") is not None]
-    claims = Claim.objects.evidence().filter(episode__in=read).values_list(*_CLAIM_COLUMNS)
-    told = [_claim_source(rows[claim[0]], claim) for claim in claims.iterator(chunk_size=2000)]
-    unread = rows.keys() - set(read)
-    return [*told, *(_episode_source(rows[key]) for key in unread)]
-
-
-_CLAIM_COLUMNS = ("episode_id", "pk", "number", "sentence", "language", "is_whole")
-
-
-def _claim_source(row: Mapping[str, Any], claim: tuple[Any, ...]) -> EpisodeSource:
-    """Return one claim of an episode; what is told in the third person has no speaker any more."""
-    _, key, number, sentence, language, is_whole = claim
-    whole = _episode_source(dict(row))
-    if is_whole:
-        return replace(whole, claim_id=key, number=number)
-    language = language or whole.language
-    return replace(whole, matter=sentence, speaker="", language=language, claim_id=key, number=number)
-
-
 def _with_vectors(sources: Sequence[EpisodeSource], model: str) -> tuple[list[EpisodeSource], Vectors]:
-    """Keep the sources that have a vector: a claim's own, else that of its episode, whose whole matter it is."""
-    ids, vectors = read_episode_vectors(model=model, ids=list({source.id for source in sources}))
-    claim_ids, claim_vectors = read_claim_vectors(model=model, ids=[source.claim_id for source in sources])
-    own = dict(zip(claim_ids, claim_vectors, strict=True))
-    whole = dict(zip(ids, vectors, strict=True))
-    wholes = set(
-        Claim.objects.filter(
-            pk__in=[source.claim_id for source in sources if source.claim_id], is_whole=True
-        ).values_list("pk", flat=True)
-    ) | {NO_CLAIM}
-    kept = [
-        (source, vector)
-        for source in sorted(sources, key=canonical_order)
-        if (vector := own.get(source.claim_id, whole.get(source.id) if source.claim_id in wholes else None)) is not None
-    ]
-    stacked = np.stack([vector for _, vector in kept]) if kept else np.zeros((0, DIMENSIONS), np.float32)
-    return [source for source, _ in kept], stacked
+    """Keep the sources that have a vector, in canonical order."""
+    ids, vectors = read_episode_vectors(model=model, ids=[source.id for source in sources])
+    own = dict(zip(ids, vectors, strict=True))
+    kept = [source for source in sorted(sources, key=canonical_order) if source.id in own]
+    stacked = np.stack([own[source.id] for source in kept]) if kept else np.zeros((0, DIMENSIONS), np.float32)
+    return kept, stacked
 
 
 def _episode_source(row: dict[str, Any]) -> EpisodeSource:
@@ -170,31 +111,9 @@ def _episode_source(row: dict[str, Any]) -> EpisodeSource:
     return EpisodeSource(matter=strip_echo(str(text), str(row["speaker"])), **row)
 
 
-def canonical_order(episode: EpisodeSource) -> tuple[datetime, str, str, int, str]:
+def canonical_order(episode: EpisodeSource) -> tuple[datetime, str, str, str]:
     """Return what episodes are ordered by, so that the order of loading does not matter."""
-    return episode.occurred_at, episode.content_hash, episode.origin, episode.number, episode.matter
-
-
-def claim_as_belief(*, claim: Claim, source: EpisodeSource | Episode) -> BeliefSource:
-    """Return what a claim may found as if it were a belief already."""
-    return BeliefSource(
-        id=claim_key(claim.pk),
-        statement=claim.sentence,
-        statement_hash=hash_statement(claim.sentence, claim.subject, claim.context),
-        subject=claim.subject,
-        context=claim.context,
-        language=claim.language,
-        project_id=source.project_id,
-        user=source.user,
-        status=BeliefStatus.ACTIVE,
-    )
-
-
-def read_candidates(*, claims: Collection[int], model: str) -> tuple[list[BeliefSource], Vectors]:
-    """Read what claims of active episodes may found, and their vectors (n, 768)."""
-    found = Claim.objects.active().filter(pk__in=claims).select_related("episode").defer("episode__search").in_bulk()
-    ids, vectors = read_claim_vectors(model=model, ids=list(found))
-    return [claim_as_belief(claim=found[key], source=found[key].episode) for key in ids], vectors
+    return episode.occurred_at, episode.content_hash, episode.origin, episode.matter
 
 
 def hash_members(ids: Iterable[str]) -> str:
@@ -212,31 +131,17 @@ def nearest_above(*, cosines: Vectors, threshold: float) -> list[int]:
 def shared_user_name(members: Iterable[EpisodeSource]) -> str:
     """Return what the one user of some episodes is called, or "" where that is not known."""
     users = {member.user for member in members}
-    return name_of_user(user=users.pop()) if len(users) == 1 else ""
-
-
-def source_of_claim(*, episode: Episode, claim: Claim) -> EpisodeSource:
-    """Return one claim of an episode as a source."""
-    row = {name: getattr(episode, name) for name in _EPISODE_COLUMNS}
-    return _claim_source(row, (episode.pk, claim.pk, claim.number, claim.sentence, claim.language, claim.is_whole))
+    return name_user(user=users.pop()) if len(users) == 1 else ""
 
 
 def narrow_to_claims(*, sources: Mapping[str, EpisodeSource], claims: Mapping[str, int]) -> dict[str, EpisodeSource]:
     """Let sources of whole episodes, by id, say one claim each, where `claims` names one that is still there."""
     found = Claim.objects.filter(pk__in=claims.values(), is_whole=False)
-    told = {row.episode_id: row for row in found.only("pk", "episode_id", "number", "sentence", "language")}
+    told = {row.episode_id: row for row in found.only("pk", "episode_id", "sentence")}
     return {
         key: replace(source, matter=told[key].sentence, speaker="", claim_id=told[key].pk) if key in told else source
         for key, source in sources.items()
     }
-
-
-def first_of_each_episode(sources: Iterable[EpisodeSource]) -> list[EpisodeSource]:
-    """Keep of each episode the first claim: an episode is one voice, however often it says a thing."""
-    first: dict[str, EpisodeSource] = {}
-    for source in sources:
-        first.setdefault(source.id, source)
-    return list(first.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

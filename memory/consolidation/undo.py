@@ -22,7 +22,7 @@ from memory.consolidation.related_beliefs import find_unjudged_pairs
 from memory.consolidation.sources import read_episodes
 from memory.domain.errors import EngramError
 from memory.domain.identity import REBUILD_ACTOR, Actor, ActorKind, cycle_actor
-from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, IllegalTransitionError, JobState
+from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, IllegalTransitionError, JobState, Reason
 from memory.history import attribute_changes, states_before, states_left_by
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.transactions import change_status, lock_beliefs, lock_workspace
@@ -30,6 +30,7 @@ from memory.llm.embeddings import embedder_of
 from memory.models import (
     Belief,
     BeliefEvent,
+    Claim,
     ClusterMember,
     Cycle,
     Episode,
@@ -239,7 +240,7 @@ def find_cycle_effects(*, cycle: Cycle) -> CycleEffects:
     found = set(Evidence.objects.filter(cycle=cycle).values_list("belief_id", flat=True))
     for pair in Lineage.objects.filter(cycle=cycle).values_list("parent_id", "child_id"):
         found.update(pair)
-    # What a claim said has ended was challenged, whether or not it was evidence as well (E3).
+    # What a reading said has ended was closed or challenged, whether or not it was evidence as well (F3).
     ended = JobVerdict.objects.filter(job__cycle=cycle, ends_belief=True).values("belief")
     # Whatever a cycle archives or brings back has its decision, which an index finds.
     decided = GateDecision.objects.filter(cycle=cycle).values("belief")
@@ -248,7 +249,7 @@ def find_cycle_effects(*, cycle: Cycle) -> CycleEffects:
     superseded = Lineage.objects.filter(child__in=found, kind=LineageKind.SUPERSESSION).values("parent")
     successors = Lineage.objects.filter(parent__in=found, kind=LineageKind.SUPERSESSION).values("child")
     concerned = Q(belief__in=decided) | Q(belief__in=ended) | Q(belief__in=dated)
-    concerned |= Q(belief__in=superseded) | Q(belief__in=successors)
+    concerned |= Q(belief__in=superseded) | Q(belief__in=successors) | Q(reason=Reason.REASON_ENDED)
     moved = Transition.objects.filter(concerned, actor=str(cycle_actor(cycle.pk)))
     found.update(moved.values_list("belief_id", flat=True))
     # What was to take the place of a closed belief holds since then, though nothing new was said of it (C2).
@@ -398,7 +399,12 @@ def select_quarantined(*, cycle: Cycle) -> QuerySet[Episode]:
     return held
 
 
+@transaction.atomic
 def release_quarantined(*, episodes: QuerySet[Episode]) -> int:
-    """Let the held ones among some episodes take part again as if they were new; return how many."""
-    held = Episode.objects.filter(pk__in=episodes.order_by().values("pk"), state=ConsolidationState.HELD)
-    return held.update(state=ConsolidationState.NEW, state_reason="", pooled_at=None, failures=0, dead_at=None)
+    """Let the held ones among some episodes take part again as if they were new, and be read anew; return how many."""
+    ids = episodes.filter(state=ConsolidationState.HELD).order_by().values_list("pk", flat=True)
+    held = Episode.objects.filter(pk__in=list(ids), state=ConsolidationState.HELD)
+    Claim.objects.filter(episode__in=held.values("pk")).delete()
+    return held.update(
+        state=ConsolidationState.NEW, state_reason="", pooled_at=None, failures=0, dead_at=None, read_at=None
+    )

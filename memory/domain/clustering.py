@@ -410,7 +410,7 @@ def _cut_batches(group: Mapping[str, set[str]], texts: Sequence[str], most: int)
 class PackedText:
     """A text, whose it is (a question has one text of each voice), and the statements to judge it against."""
 
-    key: tuple[str, int]
+    key: str
     voice: str
     statements: tuple[str, ...]
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from memory.domain.errors import EngramError
-from memory.domain.policy_memories import ExtractionPolicy, TurnsPolicy
+from memory.domain.policy_memories import TurnsPolicy
 from memory.domain.policy_recall import LifecyclePolicy
 
 
@@ -114,7 +114,8 @@ _TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, frozenset[StrEnum]]] = {
     ConsolidationState: {
         # Evidence given by hand or on the direct path settles an episode that no cycle has leased.
         # One about which more is to be asked is new although a cycle made evidence of it: undoing that holds it, too.
-        _S.NEW: frozenset({_S.LEASED, _S.SETTLED, _S.HELD}),
+        # A turn that was read as it was stored, and is no evidence, waits in the pool at once (F5).
+        _S.NEW: frozenset({_S.LEASED, _S.SETTLED, _S.POOLED, _S.HELD}),
         _S.LEASED: frozenset({_S.NEW, _S.POOLED, _S.SETTLED, _S.FAILED}),
         # One whose claim fell with another episode is read again (E1).
         _S.POOLED: frozenset({_S.NEW, _S.LEASED, _S.SETTLED, _S.HELD}),
@@ -133,8 +134,9 @@ _TRANSITIONS: Mapping[type[StrEnum], Mapping[StrEnum, frozenset[StrEnum]]] = {
         _C.FAILED: frozenset(),
     },
     JobState: {
-        # Episodes without a cluster skip synthesis; what was refused or deferred gets a job of a later cycle.
-        _J.QUEUED: frozenset({_J.SYNTHESIZED, _J.CLASSIFIED, _J.REFUSED, _J.DEFERRED, _J.FAILED}),
+        # A reading is applied as it is answered. Episodes without a cluster skip synthesis; what was refused or
+        # deferred gets a job of a later cycle.
+        _J.QUEUED: frozenset({_J.SYNTHESIZED, _J.CLASSIFIED, _J.APPLIED, _J.REFUSED, _J.DEFERRED, _J.FAILED}),
         _J.SYNTHESIZED: frozenset({_J.CLASSIFIED, _J.REFUSED, _J.DEFERRED, _J.FAILED}),
         _J.CLASSIFIED: frozenset({_J.APPLIED, _J.REFUSED, _J.DEFERRED, _J.FAILED}),
         _J.APPLIED: frozenset(),
@@ -171,6 +173,7 @@ class Reason(StrEnum):
     # challenges
     ANNOUNCED = "announced"
     DISPUTED = "disputed"
+    REASON_ENDED = "reason_ended"
     UPHELD = "upheld"
     UNCONFIRMED = "unconfirmed"
     OPEN_CHALLENGE = "open_challenge"
@@ -218,7 +221,8 @@ class Reason(StrEnum):
     UNDONE_LATELY = "undone_lately"
 
 
-CHALLENGES = frozenset({Reason.ANNOUNCED, Reason.DISPUTED})  # why a belief is challenged by what was said
+# Why a belief is challenged by what was said.
+CHALLENGES = frozenset({Reason.ANNOUNCED, Reason.DISPUTED, Reason.REASON_ENDED})
 
 
 class TurnState(StrEnum):
@@ -255,11 +259,6 @@ def why_due(*, buffered: int, has_high: bool, since_extraction: timedelta, polic
 def is_surprising(*, surprise: float | None, policy: TurnsPolicy) -> bool:
     """Tell whether a turn is so far from all that is remembered that its buffer is read early."""
     return surprise is not None and surprise > policy.surprise
-
-
-def is_summary_due(*, turns: int, policy: ExtractionPolicy) -> bool:
-    """R8: tell whether a conversation of so many turns is summed up now: from 4 turns on, at every 5th."""
-    return turns >= policy.summary_least and turns % policy.summary_turns == 0
 
 
 class LifecycleState(StrEnum):

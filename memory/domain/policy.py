@@ -98,7 +98,6 @@ _ORDERED = (  # two variables of which the first must not exceed the second
     ("ENGRAM_PUBLISHING_REMOVAL_CONFIDENCE", "ENGRAM_PUBLISHING_CONFIDENCE"),
     ("ENGRAM_REMEMBER_LINK_FROM", "ENGRAM_REMEMBER_LINK_TO"),
     ("ENGRAM_CONTRADICTION_FROM_SIMILARITY", "ENGRAM_CONTRADICTION_TO_SIMILARITY"),
-    ("ENGRAM_REMEMBER_CONTRADICTION_SIMILARITY", "ENGRAM_REMEMBER_REINFORCE_SIMILARITY"),
 )
 
 FORMER_NAMES = {  # what variables were called in earlier releases, and are called now; both are read

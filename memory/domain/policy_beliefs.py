@@ -117,11 +117,6 @@ class GatePolicy:
     close_sure_score: Annotated[
         Positive, "ENGRAM_GATE_CLOSE_SURE_SCORE", "C1: nats, counted by origins, from which one origin less is enough"
     ] = 4.0
-    overturn_score: Annotated[
-        Positive,
-        "ENGRAM_GATE_OVERTURN_SCORE",
-        "E4: nats from which another value may be believed beside one that holds the slot",
-    ] = 0.7
     close_contradictions: Annotated[
         Count, "ENGRAM_GATE_CLOSE_CONTRADICTIONS", "C1: fewest contradicting rows after a change"
     ] = 3
@@ -170,11 +165,6 @@ class RestructurePolicy:
         "ENGRAM_RESTRUCTURE_SHOWN_EPISODES",
         "B12, B15: most episodes of evidence shown when a statement is asked for",
     ] = 12
-    circumstance_episodes: Annotated[
-        Count,
-        "ENGRAM_RESTRUCTURE_CIRCUMSTANCE_EPISODES",
-        "B12: fewest episodes of a side that name a circumstance before rules divide a belief by it",
-    ] = 2
     child_supports: Annotated[
         Count, "ENGRAM_RESTRUCTURE_CHILD_SUPPORTS", "B8.6: fewest supporting episodes of a child"
     ] = 3

@@ -138,7 +138,9 @@ class ConsolidationPolicy:
         "B8.4: similarity below which an episode without a word in common with a belief is not asked about",
     ] = 0.80
     reinforce_similarity: Annotated[
-        Share, "ENGRAM_CONSOLIDATION_REINFORCE_SIMILARITY", "B8.4: similarity above which the guard alone may support"
+        Share,
+        "ENGRAM_CONSOLIDATION_REINFORCE_SIMILARITY",
+        "B8.4: similarity above which the pair question alone may support",
     ] = 0.92
     classify_episodes: Annotated[
         Count, "ENGRAM_CONSOLIDATION_CLASSIFY_EPISODES", "B8.4: most episodes of one classification call"
@@ -205,11 +207,6 @@ class BudgetPolicy:
     verdict_tokens: Annotated[
         Count, "ENGRAM_BUDGET_VERDICT_TOKENS", "B9: tokens that a reply may have besides for each verdict"
     ] = 30
-    fact_tokens: Annotated[
-        Count,
-        "ENGRAM_BUDGET_FACT_TOKENS",
-        "B9: tokens that a reply may have besides for each turn whose facts are asked",
-    ] = 200
     calls_in_flight: Annotated[
         Count, "ENGRAM_BUDGET_CALLS_IN_FLIGHT", "B9: model calls of one workspace at the same time"
     ] = 64

@@ -79,7 +79,7 @@ class TurnsPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionPolicy:
-    """What facts are read out of conversations, and what becomes of them."""
+    """How sure what is said counts as, how long a conversation is read at a time, and how it is summed up."""
 
     explicit_confidence: Annotated[
         Share, "ENGRAM_EXTRACTION_EXPLICIT_CONFIDENCE", "L3: confidence from which a fact was said outright"
@@ -100,13 +100,12 @@ class ExtractionPolicy:
         "ENGRAM_EXTRACTION_CONFIRM_SIMILARITY",
         "L15: similarity above which a later fact confirms an earlier one",
     ] = 0.92
-    turns: Annotated[Count, "ENGRAM_EXTRACTION_TURNS", "L3: most turns of one call"] = 20
     seconds: Annotated[
         Positive, "ENGRAM_EXTRACTION_SECONDS", "L3: time that one extraction may take, all its calls together"
     ] = 45.0
     summary_turns: Annotated[
-        Count, "ENGRAM_EXTRACTION_SUMMARY_TURNS", "R8: turns of a conversation that are summed up together"
-    ] = 5
+        Count, "ENGRAM_EXTRACTION_SUMMARY_TURNS", "R8: most turns of a conversation that are summed up together"
+    ] = 20
     summary_beside: Annotated[
         Count, "ENGRAM_EXTRACTION_SUMMARY_BESIDE", "R8: turns before and after a stretch that are shown beside it"
     ] = 3
@@ -117,26 +116,29 @@ class ExtractionPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingPolicy:
-    """How many messages a model reads into claims at a time, and with what beside them."""
+    """How many messages are read at a time, and what is shown beside them (F1)."""
 
-    messages: Annotated[Count, "ENGRAM_READING_MESSAGES", "E1: most messages that one call reads"] = 12
+    messages: Annotated[Count, "ENGRAM_READING_MESSAGES", "F1: most messages that one reading takes"] = 20
     characters: Annotated[
-        Count, "ENGRAM_READING_CHARACTERS", "E1: most characters of the messages of one call; a longer one is cut"
-    ] = 8_000
+        Count, "ENGRAM_READING_CHARACTERS", "F1: most characters of the messages of one reading; a longer one is cut"
+    ] = 6_000
     before: Annotated[
-        int, Range(0), "ENGRAM_READING_BEFORE", "E1: messages of its session before one that are shown beside it"
-    ] = 3
-    after: Annotated[
-        int, Range(0), "ENGRAM_READING_AFTER", "E1: messages of its session after one that are shown beside it"
-    ] = 1
+        int, Range(0), "ENGRAM_READING_BEFORE", "F1: messages of its conversation that are shown before what is read"
+    ] = 4
     context_characters: Annotated[
-        Count, "ENGRAM_READING_CONTEXT_CHARACTERS", "E1: longest part of a message that is only shown beside others"
+        Count, "ENGRAM_READING_CONTEXT_CHARACTERS", "F1: longest part of a message that is only shown beside others"
     ] = 240
+    all_beliefs: Annotated[
+        Count, "ENGRAM_READING_ALL_BELIEFS", "F1: as long as a person has no more beliefs, a reading sees all of them"
+    ] = 60
+    nearest_beliefs: Annotated[
+        Count, "ENGRAM_READING_NEAREST_BELIEFS", "F1: beliefs that a reading sees where a person has more than that"
+    ] = 40
     seconds: Annotated[
-        Positive, "ENGRAM_READING_SECONDS", "E1: longest call that reads, where the usual limit (B9) is not longer"
-    ] = 25.0
+        Positive, "ENGRAM_READING_SECONDS", "F2: longest call that reads, where the usual limit (B9) is not longer"
+    ] = 30.0
     reply_tokens: Annotated[
-        Count, "ENGRAM_READING_REPLY_TOKENS", "E1: tokens that a reply may have besides for each message"
+        Count, "ENGRAM_READING_REPLY_TOKENS", "F1: tokens that a reply may have besides for each message"
     ] = 200
 
 
@@ -297,10 +299,8 @@ class MaintenancePolicy:
 class RememberPolicy:
     """What the direct path makes of a text that is to be remembered."""
 
-    facts: Annotated[Count, "ENGRAM_REMEMBER_FACTS", "R1: most facts that are taken from one text"] = 3
-    fact_characters: Annotated[Count, "ENGRAM_REMEMBER_FACT_CHARACTERS", "R1: longest fact"] = 1_000
     importance: Annotated[
-        int, Range(1, 10), "ENGRAM_REMEMBER_IMPORTANCE", "R1: importance of a fact that comes without one"
+        int, Range(1, 10), "ENGRAM_REMEMBER_IMPORTANCE", "R1: importance of a statement that comes without one"
     ] = 5
     answer_seconds: Annotated[
         Positive,
@@ -318,18 +318,6 @@ class RememberPolicy:
     cap_seconds: Annotated[
         Positive, "ENGRAM_REMEMBER_CAP_SECONDS", "R1: time between two looks whether a cap has room again"
     ] = 300.0
-    reinforce_similarity: Annotated[
-        Share,
-        "ENGRAM_REMEMBER_REINFORCE_SIMILARITY",
-        "R2: similarity above which a fact that passes the guard reinforces",
-    ] = 0.92
-    contradiction_similarity: Annotated[
-        Share, "ENGRAM_REMEMBER_CONTRADICTION_SIMILARITY", "R2: similarity from which a fact may contradict a belief"
-    ] = 0.70
-    candidates: Annotated[Count, "ENGRAM_REMEMBER_CANDIDATES", "R3: most beliefs that one call is asked about"] = 5
-    supported_episodes: Annotated[
-        Count, "ENGRAM_REMEMBER_SUPPORTED_EPISODES", "R3: supporting episodes from which a contradicted belief lives on"
-    ] = 3
     links: Annotated[Count, "ENGRAM_REMEMBER_LINKS", "R4: most neighbours that a new belief is linked to"] = 3
     link_from: Annotated[Share, "ENGRAM_REMEMBER_LINK_FROM", "R4: similarity from which two beliefs are neighbours"] = (
         0.40

@@ -60,30 +60,11 @@ class RecallPolicy:
         "ENGRAM_RECALL_OWN_TURN_PRIOR",
         "B17: standard scores that what a person said has over what an AI answered",
     ] = 1.0
-    asked_slot_prior: Annotated[
-        Amount,
-        "ENGRAM_RECALL_ASKED_SLOT_PRIOR",
-        "B17: standard scores of an episode that asserts what the query asks about",
-    ] = 2.0
-    newest_answer: Annotated[
-        Amount, "ENGRAM_RECALL_NEWEST_ANSWER", "B17: share of that prior for what was said last of what has one value"
-    ] = 1.5
-    oldest_answer: Annotated[
-        Amount, "ENGRAM_RECALL_OLDEST_ANSWER", "B17: least share of that prior for what was said before"
-    ] = 0.5
-    answer_step: Annotated[
-        Amount, "ENGRAM_RECALL_ANSWER_STEP", "B17: what of that share is lost with each later answer"
-    ] = 0.2
     asked_time_prior: Annotated[
         Amount, "ENGRAM_RECALL_ASKED_TIME_PRIOR", "B17: standard scores of an episode of the time that is asked about"
     ] = 3.0
     asked_time_beliefs: Annotated[
         Share, "ENGRAM_RECALL_ASKED_TIME_BELIEFS", "B17: factor of a belief's score where a time is asked about"
-    ] = 0.7
-    unasked_beliefs: Annotated[
-        Share,
-        "ENGRAM_RECALL_UNASKED_BELIEFS",
-        "B17: factor of a belief's score that does not say what is asked for, where another memory does",
     ] = 0.7
     occasion_share: Annotated[
         Share,
@@ -229,9 +210,6 @@ class RelevancePolicy:
     words: Annotated[
         Amount, "ENGRAM_RELEVANCE_WORDS", "B16: what is added for telling words that cover all of the query"
     ] = 0.95
-    asked: Annotated[Amount, "ENGRAM_RELEVANCE_ASKED", "B16: what is added for asserting what the query asks about"] = (
-        0.90
-    )
     own: Annotated[
         Amount, "ENGRAM_RELEVANCE_OWN", "B16: what is added where the query is about somebody's own matters"
     ] = 0.25

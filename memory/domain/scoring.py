@@ -122,7 +122,6 @@ def score_episodes(
 
 def score_priors(
     *,
-    asked: Sequence[float],
     of_time: Sequence[float],
     is_named: Sequence[bool],
     is_order: Sequence[bool],
@@ -132,14 +131,12 @@ def score_priors(
 ) -> dict[str, Scores]:
     """Return what speaks for and against episodes beside their likeness, in standard scores, each under its name.
 
-    For: that one asserts just what the query asks about (`asked`, about 1, by how much it counts as an answer), that it
-    is of the time that is asked about (`of_time`, 0 to 1), that the query names who said it, and that it tells what is
-    always to be done. Against: that an AI said it, for of a person, the person is the better witness; and that it is
-    long (in different words), for it then says much else.
+    For: that one is of the time that is asked about (`of_time`, 0 to 1), that the query names who said it, and that it
+    tells what is always to be done. Against: that an AI said it, for of a person, the person is the better witness; and
+    that it is long (in different words), for it then says much else.
     """
     longer = np.log(np.maximum(_floats(length) / policy.long_text, 1.0))
     return {
-        "asked_slot": policy.asked_slot_prior * _floats(asked),
         "asked_time": policy.asked_time_prior * _floats(of_time),
         "named_speaker": policy.named_speaker_prior * _floats(is_named),
         "standing_order": policy.standing_order_prior * _floats(is_order),
@@ -186,19 +183,14 @@ def fit_among(
     return np.asarray((1 - weight) * by_vector + weight * by_text)
 
 
-def belief_factors(
-    *, says: Sequence[float], is_answered: bool, held: Sequence[float] | None = None, policy: RecallPolicy
-) -> Scores:
-    """Return by what each belief's score is multiplied beside those of episodes.
+def belief_factors(*, count: int, held: Sequence[float] | None = None, policy: RecallPolicy) -> Scores:
+    """Return by what the scores of so many beliefs are multiplied beside those of episodes.
 
     Of a time, episodes tell more than beliefs, but for one that says that it held then: `held` is above 0 for those,
-    None where the query asks about no time. Where any memory says what the query asks for (`is_answered`), a belief
-    that does not (0 of `says`) is beside the point, however like it is.
+    None where the query asks about no time.
     """
-    factors = np.full(len(says), policy.belief_blend)
-    if held is not None:
-        factors = np.where(_floats(held) > 0, 1.0, factors * policy.asked_time_beliefs)
-    return np.where(_floats(says) > 0, factors, factors * (policy.unasked_beliefs if is_answered else 1.0))
+    factors = np.full(count, policy.belief_blend)
+    return factors if held is None else np.where(_floats(held) > 0, 1.0, factors * policy.asked_time_beliefs)
 
 
 def scale_min_max(*, values: ArrayLike, beside: ArrayLike = ()) -> Scores:

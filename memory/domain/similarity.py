@@ -1,7 +1,7 @@
 """Similarity on the reference scale that all thresholds stand on, and what follows from it.
 
 `Profile` maps one model's raw cosines to that scale (B8a); `measure_surprise` says how unlike all others a memory is
-(D5); `match_fact` what a fact does to the beliefs near it (R2).
+(D5).
 """
 
 import math
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.domain.policy_consolidation import CalibrationPolicy
-from memory.domain.policy_memories import RememberPolicy, SurprisePolicy
+from memory.domain.policy_memories import SurprisePolicy
 
 Floats = NDArray[np.floating[Any]]
 
@@ -167,46 +167,3 @@ def move_importance(*, importance: float, surprise: Surprise, policy: SurprisePo
     """Return the base importance moved by surprise, within its bounds."""
     moved = importance + policy.weight * (surprise.score - 0.5)
     return min(max(moved, policy.least_importance), 1.0)
-
-
-class MatchAction(StrEnum):
-    """What is to be done about a fact."""
-
-    REINFORCE = "reinforce"
-    CHECK = "check"  # ask whether it contradicts something
-    CREATE = "create"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactNeighbour:
-    """A belief near a fact: similarity on the reference scale, and whether the polarity guard passes between them."""
-
-    id: str
-    similarity: float
-    passes_guard: bool
-    is_live: bool = True  # what is archived can be borne out, and is contradicted by nobody
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactMatch:
-    """What to do about a fact: reinforce `target` or make a belief, having asked of `candidates`, the nearest first."""
-
-    course: MatchAction
-    target: str = ""
-    candidates: tuple[str, ...] = ()
-
-
-def match_fact(*, near: Sequence[FactNeighbour], policy: RememberPolicy) -> FactMatch:
-    """Decide by likeness and guard what a fact does to the beliefs near it (R2).
-
-    What is live and says the same takes its word before what is archived. Of those that are more alike than it, and
-    that the guard holds apart, somebody is asked all the same whether the fact contradicts them.
-    """
-    ordered = sorted(near, key=lambda one: (not one.is_live, -one.similarity, one.id))
-    same = next((one for one in ordered if one.similarity > policy.reinforce_similarity and one.passes_guard), None)
-    least = policy.contradiction_similarity if same is None else same.similarity
-    doubtful = [one.id for one in ordered if one.is_live and one is not same and one.similarity >= least]
-    candidates = tuple(doubtful[: policy.candidates])
-    if same:
-        return FactMatch(course=MatchAction.REINFORCE, target=same.id, candidates=candidates)
-    return FactMatch(course=MatchAction.CHECK if candidates else MatchAction.CREATE, candidates=candidates)

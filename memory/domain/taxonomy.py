@@ -4,7 +4,8 @@ Four taxonomies: category (what an episode tells, L3), kind (event or note, L5),
 narrative, by category, D2) and tier (how sure an extraction is, L3).
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -27,11 +28,63 @@ class Category(StrEnum):
     SKILL = "skill"
 
 
+class Mode(StrEnum):
+    """How a claim is meant; only what is asserted or announces a change is evidence of anything (E1, E2)."""
+
+    ASSERTED = "asserted"
+    CHANGE = "change"
+    ADVISED = "advised"
+    ASKED = "asked"
+    HYPOTHETICAL = "hypothetical"
+    WISHED = "wished"
+    QUOTED = "quoted"
+    IRONIC = "ironic"
+    PLANNED = "planned"
+
+
+EVIDENCE_MODES = frozenset({Mode.ASSERTED, Mode.CHANGE})
+
+
 class Kind(StrEnum):
     """L5: what a memory is to those who maintain it; notes may be superseded, episodes stay as they were."""
 
     EPISODE = "episode"
     NOTE = "note"
+
+
+_KIND_OF: Mapping[str, Kind] = {
+    Category.PREFERENCE: Kind.NOTE,
+    Category.DECISION: Kind.NOTE,
+    Category.COMMITMENT: Kind.NOTE,
+    Category.PRINCIPLE: Kind.NOTE,
+    Category.CORRECTION: Kind.NOTE,
+    Category.RELATIONSHIP: Kind.NOTE,
+    Category.SKILL: Kind.NOTE,
+    Category.MOMENT: Kind.EPISODE,
+}
+_NOTE_TAGS = frozenset(
+    {
+        "note", "preference", "decision", "rule", "principle", "policy", "convention", "profile", "skill", "howto",
+        "reference",
+    }
+)  # fmt: skip
+# 2026-03-01, 1.3.2026, 3/1/26: the same in any language.
+_DATE = re.compile(
+    r"(?<![\w.-])(?:\d{4}-\d{2}-\d{2}|\d{1,2}(?P<mark>[./])\d{1,2}(?P=mark)(?:\d{4}|\d{2}))(?![\w-]|[./]\d)"
+)
+
+
+def kind_of(*, text: str, category: str = "", tags: Collection[str] = ()) -> Kind:
+    """L5: return the kind of a memory by the first of these that speaks: a date in figures, the category, the tags.
+
+    A note tag makes a note; what nobody has said anything of is an episode.
+    """
+    if _DATE.search(text):
+        return Kind.EPISODE
+    if category in _KIND_OF:
+        return _KIND_OF[category]
+    named = {tag.casefold() for tag in tags}
+    return Kind.NOTE if named & _NOTE_TAGS else Kind.EPISODE
 
 
 PROCEDURAL = "procedural"  # the type of fact that a belief about how to do something has
@@ -146,31 +199,3 @@ class ConversationKey:
     user: str = ""
     agent: str = ""
     project: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractedFact:
-    """L3: one thing that turns tell, standing alone, with the numbers of the turns that tell it.
-
-    `confidence` and `importance` lie in [0, 1], `valence` in [-1, 1]; `causes` are the facts because of which it is so.
-    """
-
-    text: str
-    category: Category
-    confidence: float
-    turns: tuple[int, ...]
-    entities: tuple[str, ...] = ()
-    causes: tuple[str, ...] = ()
-    importance: float = 0.5
-    valence: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractionResult:
-    """What was read out of some turns: the facts, the ledger's call that each is from, and the turns left unread."""
-
-    facts: tuple[ExtractedFact, ...]
-    call_ids: tuple[int, ...] = ()
-    unread: tuple[int, ...] = ()  # numbers of turns that got no answer: they stay buffered
-    failure: str = ""
-    broken: tuple[tuple[int, str], ...] = ()  # numbers of turns over which our own code broke, and how (E6)

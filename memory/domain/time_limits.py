@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from memory.domain.policy import Policy
@@ -67,8 +67,17 @@ def cooldown(*, failures: int, budget: BudgetPolicy) -> timedelta:
 
 
 def find_too_short(*, policy: Policy) -> list[TooShort]:
-    """List the times that hold no call, though calls are what they are for."""
-    return [time for time in _times_of_calls(policy) if not holds_a_call(seconds=time.seconds, budget=policy.budget)]
+    """List the times that hold no call, though calls are what they are for; a call that reads may be longer."""
+    reading = replace(policy.budget, call_seconds=max(policy.budget.call_seconds, policy.reading.seconds))
+    asked = [(time, policy.budget) for time in _times_of_calls(policy)]
+    asked += [(time, reading) for time in _times_of_readings(policy)]
+    return [time for time, budget in asked if not holds_a_call(seconds=time.seconds, budget=budget)]
+
+
+def _times_of_readings(policy: Policy) -> Iterator[TooShort]:
+    yield TooShort(setting="ENGRAM_EXTRACTION_SECONDS", seconds=policy.extraction.seconds, who="the reading of turns")
+    seconds = step_seconds(budget=policy.budget)
+    yield TooShort(setting="ENGRAM_BUDGET_LAST_CALL_SECONDS", seconds=seconds, who="a reading in a cycle")
 
 
 def _times_of_calls(policy: Policy) -> Iterator[TooShort]:
@@ -79,7 +88,6 @@ def _times_of_calls(policy: Policy) -> Iterator[TooShort]:
         seconds=budget.attempt_seconds,
         who="a cycle that another worker took over",
     )
-    yield TooShort(setting="ENGRAM_EXTRACTION_SECONDS", seconds=policy.extraction.seconds, who="the reading of turns")
     yield TooShort(
         setting="ENGRAM_CONTRADICTION_CHECK_SECONDS",
         seconds=policy.contradiction.check_seconds,

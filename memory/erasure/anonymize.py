@@ -17,13 +17,17 @@ from django.db.utils import ProgrammingError
 from memory.domain.lifecycle import JobState
 from memory.erasure.references import References
 from memory.models import (
+    Belief,
+    BeliefEvent,
     CallOutcome,
     ChildVerdict,
+    ClusterJob,
     ContradictionCandidate,
     Episode,
     Evidence,
     JobVerdict,
     ModelCall,
+    ReadingStream,
     ShownMemory,
     StructuralChild,
     StructuralJob,
@@ -31,6 +35,7 @@ from memory.models import (
     Workspace,
 )
 from memory.models.cycles import OPEN_JOB_STATES
+from memory.reading.messages import stream_of_user
 from memory.search.words import count_words
 
 ERASED = "erased"  # why a structural job came to nothing, and what became of a job whose belief is gone
@@ -104,7 +109,7 @@ _TABLES = (
     "memory_revokedevidence", "memory_modelcall", "memory_clusterjob", "memory_jobverdict", "memory_structuraljob",
     "memory_structuralchild", "memory_childverdict", "memory_termfrequency", "memory_shownmemory",
     "memory_conversation",
-    "memory_turn", "django_admin_log",
+    "memory_turn", "memory_readingstream", "django_admin_log",
     "memory_entity", "memory_mention", "memory_box", "memory_boxmember", "memory_edge",
     "memory_rememberjob", "memory_rememberedfact", "memory_contradictioncandidate", "memory_claim",
 )  # fmt: skip
@@ -138,6 +143,23 @@ def drop_sessions(*, workspace: Workspace, sessions: Collection[str]) -> None:
     left = Episode.objects.for_workspace(workspace.pk).filter(session__in=sessions)
     gone = set(sessions) - set(left.values_list("session", flat=True).distinct())
     ShownMemory.objects.for_workspace(workspace.pk).filter(session__in=gone).delete()
+
+
+def drop_reasons(*, beliefs: Collection[str]) -> None:
+    """Take the statements of beliefs from the episodes whose claims name these as their reason."""
+    told = BeliefEvent.objects.filter(pgh_obj__in=beliefs).values_list("statement", flat=True)
+    statements = {*told, *Belief.objects.filter(pk__in=beliefs).values_list("statement", flat=True)}
+    rows = list(Episode.objects.filter(claims__because__in=beliefs).distinct().defer("search"))
+    for row in rows:
+        row.causes = [reason for reason in row.causes if reason not in statements]
+    Episode.objects.bulk_update(rows, ["causes"])
+
+
+def drop_stream(*, workspace: Workspace, user: str) -> None:
+    """Delete the row by which readers of a user's messages wait for each other, and its name in what they read."""
+    name = stream_of_user(user)
+    ReadingStream.objects.filter(workspace=workspace, name=name).delete()
+    ClusterJob.objects.for_workspace(workspace.pk).filter(stream=name).update(stream="")
 
 
 def clear_statistics(*, workspace: Workspace) -> None:

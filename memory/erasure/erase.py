@@ -30,14 +30,16 @@ from memory.erasure.anonymize import (
     clear_statistics,
     delete_rows,
     drop_log_entries,
+    drop_reasons,
     drop_sessions,
+    drop_stream,
 )
 from memory.erasure.references import Ids, References, find_references, founding_episodes
 from memory.forgetting import LockedEpisode, LockedMemories, drop_claims, lock_with_dependents
 from memory.graph.edges import lock_linking
 from memory.graph.linking import boxes_of, drop_orphaned_names
 from memory.ingest.scheduling import count_waiting_turns
-from memory.ingest.turn_facts import to_said_turn
+from memory.ingest.turn_episodes import to_said_turn
 from memory.language.sentences import turns_that_repeat
 from memory.ledger.evidence import recompute_without, supporting_rows
 from memory.ledger.transactions import NotFound, lock_beliefs, lock_workspace
@@ -134,6 +136,7 @@ def _erase_locked(
     # Undo what they did, then delete them: the rows, their turns, and the names, log lines and sessions left over.
     restore_superseded(workspace_id=workspace.pk, by=gone, actor=actor, now=now)
     drop_claims(claims=traces.claims)
+    drop_reasons(beliefs=traces.beliefs)
     fallen = anonymize_references(traces=traces)
     telling = [episode.id for episode in doomed.episodes if episode.takes_turns]
     turns = erase_turns(workspace=workspace, episodes=telling, conversations=doomed.conversations)
@@ -208,6 +211,7 @@ def erase_user(*, workspace: Workspace, user: str, actor: Actor, now: datetime) 
     others = replace(doomed, conversations=set(doomed.conversations) - said)
     named = list(beliefs.values_list("pk", flat=True))
     erasure = _erase_locked(workspace, others, named, actor=actor, now=now)
+    drop_stream(workspace=workspace, user=user)
     return replace(erasure, turns=erasure.turns + turns)
 
 

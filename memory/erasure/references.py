@@ -1,18 +1,18 @@
 """Find every row that refers to an episode or a belief: beliefs that may quote it, calls that saw it, jobs about it.
 
 `find_references` returns their ids. A belief may quote what it was made of, and what came of such a belief may, too.
-A belief that was judged by an episode alone does not: its words were there before.
+A belief that was judged by an episode alone does not: its words were there before. Nor does a claim need to have drawn
+on an episode to quote it: a reading is shown what is believed, and may name in one message what another one told.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, Min, OuterRef, Q, QuerySet
 
 from memory.domain.lifecycle import CHALLENGES, Reason
 from memory.forgetting import find_dependent_claims
-from memory.ledger.beliefs import claim_key
 from memory.models import (
     ChildVerdict,
     Claim,
@@ -31,6 +31,7 @@ from memory.models import (
     TurnEpisode,
 )
 from memory.models.conversations import REASON_CONTRADICTED, REASON_EQUIVALENT
+from memory.text.words import FUNCTION_WORDS, list_names, list_words
 
 Ids = frozenset[str]
 
@@ -48,7 +49,7 @@ class References:
     jobs: frozenset[int]
     changes: frozenset[int]  # structural jobs
     calls: frozenset[int]
-    claims: frozenset[int]  # of other episodes, that drew on one that goes
+    claims: frozenset[int]  # of other episodes, that drew on one that goes, or have words of it
 
     @property
     def beliefs(self) -> Ids:
@@ -59,7 +60,7 @@ class References:
 def find_references(*, episodes: QuerySet[Episode], beliefs: Collection[str]) -> References:
     """Find what is to go, or to be made illegible, with some episodes and some beliefs."""
     ids = episodes.order_by().values("pk")
-    claims = _drawn_on(episodes)
+    claims = _drawn_on(episodes) | _borrowing(episodes)
     saw = _ids(_changes_that_saw(ids).values_list("pk", flat=True))
     children = StructuralChild.objects.filter(job__in=saw).values_list("belief_id", flat=True)
     quoting = _with_descendants({*_made_of(ids, claims), *_ids(children)})
@@ -89,6 +90,56 @@ def _drawn_on(episodes: QuerySet[Episode]) -> frozenset[int]:
             workspace_id=workspace, episodes=list(episodes.order_by().values_list("pk", flat=True))
         )
     return frozenset(found)
+
+
+def _borrowing(episodes: QuerySet[Episode]) -> frozenset[int]:
+    """Find the claims of other episodes with names or numbers of one of these that their own messages do not have.
+
+    Other words prove nothing: two people live somewhere. Looked at are later claims of who may have been shown what an
+    episode founded: its user's in its project; everybody's where it names no user, all projects' where it names none.
+    """
+    found: set[int] = set()
+    scopes = episodes.order_by().values_list("workspace", "user", "project").annotate(Min("created_at"))
+    for workspace, user, project, first in scopes:
+        gone = episodes.filter(workspace=workspace, user=user, project=project)
+        told = _NamedWords.of(*gone.order_by().values_list("text", flat=True))
+        others = Claim.objects.for_workspace(workspace).filter(created_at__gte=first)
+        others = others.exclude(episode__in=episodes.order_by().values("pk")).select_related("episode")
+        others = others.filter(episode__user=user) if user else others
+        others = others.filter(episode__project=project) if project else others
+        for claim in others.defer("episode__search").iterator():
+            said = claim.episode
+            names = _NamedWords.of(claim.sentence, *claim.entities, names=claim.entities)
+            borrowed = names.shared_with(told) - _words(said.text, said.speaker, said.user, str(said.occurred_at.year))
+            if borrowed and claim.drew_on:
+                drawn = Episode.objects.filter(pk__in=claim.drew_on).exclude(pk__in=episodes.order_by().values("pk"))
+                borrowed -= _words(*drawn.values_list("text", flat=True))
+            if borrowed:
+                found.add(claim.pk)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NamedWords:
+    """The words of texts, and those among them that are of a name or hold a number."""
+
+    words: Ids
+    names: Ids
+
+    @classmethod
+    def of(cls, *texts: str, names: Sequence[str] = ()) -> "_NamedWords":
+        words = _words(*texts)
+        numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
+        return cls(words=words, names=numbers | _words(*names, *(name for text in texts for name in list_names(text))))
+
+    def shared_with(self, other: "_NamedWords") -> Ids:
+        """Return the words of both that are of a name in one: the first word of a sentence may not look like one."""
+        return (self.names & other.words) | (self.words & other.names)
+
+
+def _words(*texts: str) -> Ids:
+    words = (word.casefold().removesuffix("'s") for text in texts for word in list_words(text))
+    return frozenset(words) - FUNCTION_WORDS
 
 
 def _calls_that_saw(claims: Collection[int]) -> frozenset[int]:
@@ -145,9 +196,8 @@ def _jobs_about(episodes: QuerySet[Any], beliefs: Collection[str], claims: Colle
     about = Q(members__episode__in=episodes) | Q(members__claim__in=claims)
     for each in named:
         about |= each
-    told = Claim.objects.filter(Q(episode__in=episodes) | Q(pk__in=claims)).values_list("pk", flat=True)
-    if judged_against := [*beliefs, *map(claim_key, told)]:
-        about |= Q(pairs__has_any_keys=judged_against)
+    if beliefs:
+        about |= Q(pairs__has_any_keys=list(beliefs))
     return ClusterJob.objects.filter(about)
 
 

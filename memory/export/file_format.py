@@ -116,8 +116,13 @@ class Table:
 
     @property
     def names(self) -> set[str]:
-        """Name all that a row of a file may have."""
+        """Name all that a row of a file has."""
         return {column.name for column in self.columns} | ({ROW} if self.is_numbered else set())
+
+    @property
+    def former_names(self) -> frozenset[str]:
+        """Name what a row of an older file may have, and nobody needs any more."""
+        return _FORMER_NAMES.get(self.kind, frozenset())
 
 
 _KINDS: dict[str, type[Model]] = {
@@ -205,6 +210,7 @@ def _column(field: Any) -> Column:
     )
 
 
+_FORMER_NAMES = {"verdict": frozenset({"has_challenged"})}
 _NAMES_IN_FILES = {"created_in": "born_in"}  # a file keeps the words that its readers know
 
 

@@ -249,6 +249,8 @@ class WorkspaceLoader:
         self._storing = ExitStack()
         self._count: dict[str, int] = {}
         self._named: dict[Column, dict[str, int]] = {}  # rows of the table that is read, and by which line
+        self._named_ahead: dict[tuple[Table, Column], dict[str, int]] = {}  # rows of tables that come later
+        self._places = {table.model: place for place, table in enumerate(tables())}
 
     def __enter__(self) -> Self:
         return self
@@ -297,6 +299,8 @@ class WorkspaceLoader:
         missing = [kind for kind, count in self.rows.items() if count and kind not in self._count]
         if missing:
             raise BrokenFile(line=line, reason=f"the file ends before its rows of {missing[0]}")
+        for (table, column), named in self._named_ahead.items():
+            _check_known(self.workspace, table, column, named)
 
     @property
     def _current(self) -> Table:
@@ -398,7 +402,7 @@ class WorkspaceLoader:
     def _check_references(self, table: Table, rows: Sequence[_Row]) -> None:
         """See that ids which rows name are this workspace's: another's must not be drawn in.
 
-        A row may name a later one of its own table: that is seen to at the table's end.
+        A row may name a later one: of its own table, that is seen to at the table's end, of another, at the file's.
         """
         for column in table.columns:
             if column.refers_to in (Episode, Belief, Cycle):
@@ -406,6 +410,8 @@ class WorkspaceLoader:
                 named.pop(None, None)
                 if column.refers_to is table.model:
                     self._named[column] = named | self._named.get(column, {})
+                elif self._places[column.refers_to] > self._places[table.model]:
+                    self._named_ahead[table, column] = named | self._named_ahead.get((table, column), {})
                 else:
                     _check_known(self.workspace, table, column, named)
 
@@ -418,7 +424,7 @@ def _series(sequence: str, rows: Mapping[str, int], kind: str) -> _Series:
 
 
 def _check_names(table: Table, content: Mapping[str, Any]) -> None:
-    if unknown := sorted(content.keys() - table.names):
+    if unknown := sorted(content.keys() - table.names - table.former_names):
         raise BadValue(f"there is no column {unknown[0]!r}")
     optional = {column.name for column in table.columns if not column.is_required}
     if missing := sorted(table.names - optional - content.keys()):

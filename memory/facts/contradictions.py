@@ -1,13 +1,13 @@
 """Beliefs that may contradict each other: found, judged by a model, and left to a curator (R11).
 
-`find_contradiction_candidates` lists pairs, by rule or by similarity; `check_contradiction_candidates` has a model
-asked about them. Nothing here changes a belief, its evidence or its status, whatever a model says.
+`find_contradiction_candidates` lists pairs that are alike; `check_contradiction_candidates` has a model asked about
+them. Nothing here changes a belief, its evidence or its status, whatever a model says.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -18,25 +18,19 @@ from django.db.models import Case, F, IntegerField, QuerySet, Value, When
 
 from memory.consolidation.cycle import budget_policy
 from memory.consolidation.sources import read_evidence_items
-from memory.domain.lifecycle import OWN_ERRORS
-from memory.facts.fact_matching import as_stated_belief
 from memory.facts.reflection import BeliefIds, BeliefPair, SimilarityBand, find_alike_pairs, keep_active, passes_guard
-from memory.language.contradictions import Side, find_contradiction, language_of, read_side
-from memory.language.third_person import name_of_user, person_of
-from memory.ledger.beliefs import BeliefSource, read_beliefs_with_vectors
 from memory.ledger.transactions import lock_workspace, scan_lock
 from memory.llm.call_log import CallBudget, CallScope, OutOfBudget, RetryLater
-from memory.llm.embeddings import embedder_of
 from memory.llm.registry import language_model
 from memory.llm.replies import Contradiction
-from memory.llm.requests import ContradictionRequest, EpisodeText
+from memory.llm.requests import ContradictionRequest, EpisodeText, StatedBelief
 from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, run_requests
 from memory.llm.types import FailureKind, LanguageModel
 from memory.models import Belief, ContradictionCandidate, ContradictionState, Workspace
 from memory.models.beliefs import ContradictionQuerySet
+from memory.text.names import name_user
 
 log = structlog.get_logger(__name__)
-_MOST_ABOUT_ONE_THING = 100  # beliefs that tell of one thing; what more tell of says nothing of any two
 NO_ANSWER = "no answer"
 UNREADABLE = "no answer that could be read"
 NO_SUCH_BELIEF = "the model named a belief that it was not asked about"
@@ -45,20 +39,16 @@ NO_SUCH_BELIEF = "the model named a belief that it was not asked about"
 def find_contradiction_candidates(
     *, workspace: Workspace, now: datetime, most: int | None = None
 ) -> list[ContradictionCandidate]:
-    """List the pairs that cannot both hold by a rule, and those alike enough to ask a model about; return the new ones.
+    """List the pairs that are alike enough to ask a model about; return the new ones, the most similar, so many.
 
-    Only so many, those of a rule first, then the most similar. What is too alike to contradict may say the same, unless
-    a rule tells the two apart. Raises WorkspaceBusy where somebody is looking already.
+    What is too alike to contradict may say the same, unless the guard tells the two apart. Raises WorkspaceBusy where
+    somebody is looking already.
     """
     most = most or settings.POLICY.contradiction.pairs
     listed = ContradictionCandidate.objects.for_workspace(workspace.pk).standing()
     with scan_lock(workspace.pk):
-        ruled = find_pairs_by_rule(
-            workspace=workspace, besides=list(listed.suspected().values_list("first_id", "second_id"))
-        )
-        known = {*listed.values_list("first_id", "second_id"), *(one.ids for one in ruled)}
-        alike = [] if language_model().is_offline else _similar_pairs(workspace, known, most)
-    found = _store_candidates(workspace, [*ruled, *(SuspectedPair(pair=pair, rule="") for pair in alike)][:most], now)
+        alike = _similar_pairs(workspace, list(listed.values_list("first_id", "second_id")), most)
+    found = _store_candidates(workspace, alike, now)
     log.info("rivals_found", workspace=workspace.pk, pairs=len(found))
     return found
 
@@ -76,111 +66,22 @@ def _similar_pairs(workspace: Workspace, known: Collection[BeliefIds], most: int
 
 
 @transaction.atomic
-def _store_candidates(
-    workspace: Workspace, found: Sequence[SuspectedPair], now: datetime
-) -> list[ContradictionCandidate]:
-    """Store pairs, but for those of which one was erased since, or is believed no more.
-
-    One that stood on the list for its likeness alone gets its rule.
-    """
+def _store_candidates(workspace: Workspace, found: Sequence[BeliefPair], now: datetime) -> list[ContradictionCandidate]:
+    """Store pairs, but for those of which one was erased since, or is believed no more."""
     lock_workspace(workspace.pk)
     rows = [
         ContradictionCandidate(
             workspace=workspace,
-            first_id=one.pair.one.id,
-            second_id=one.pair.other.id,
-            similarity=one.pair.similarity,
-            rule=one.rule,
+            first_id=pair.one.id,
+            second_id=pair.other.id,
+            similarity=pair.similarity,
             created_at=now,
         )
-        for one in keep_active(found)
+        for pair in keep_active(found)
     ]
     return ContradictionCandidate.objects.bulk_create(
-        rows, update_conflicts=True, unique_fields=["first", "second"], update_fields=["rule"]
+        rows, update_conflicts=True, unique_fields=["first", "second"], update_fields=["similarity"]
     )
-
-
-def find_pairs_by_rule(*, workspace: Workspace, besides: Collection[BeliefIds] = ()) -> list[SuspectedPair]:
-    """Return the pairs of which a rule says that both cannot hold, the most similar first, known ones left out."""
-    model = embedder_of(workspace)
-    beliefs, vectors = read_beliefs_with_vectors(
-        beliefs=Belief.objects.for_workspace(workspace.pk).active(), model=model.name
-    )
-    known, found = set(besides), []
-    for language, places in _scopes(beliefs):
-        sides = [_side_of(beliefs[place], language) for place in places]
-        for one, other in _comparable_places(sides):
-            left, right = places[one], places[other]
-            pair = (beliefs[left], beliefs[right])
-            if (pair[0].id, pair[1].id) in known or not (rule := _rule_between(sides[one], sides[other])):
-                continue
-            similarity = float(model.profile.reference(float(vectors[left] @ vectors[right])))
-            found.append(SuspectedPair(pair=BeliefPair(one=pair[0], other=pair[1], similarity=similarity), rule=rule))
-    return sorted(found, key=lambda each: (-each.pair.similarity, each.ids))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuspectedPair:
-    """Two beliefs, the lesser id first, and by which rule both cannot hold."""
-
-    pair: BeliefPair
-    rule: str
-
-    @property
-    def ids(self) -> BeliefIds:
-        """Name the two."""
-        return self.pair.ids
-
-
-def _scopes(beliefs: Sequence[BeliefSource]) -> Iterator[tuple[str, list[int]]]:
-    """Yield the places of beliefs of one project, user and language; nobody can tell that of every short sentence."""
-    told = Counter(belief.language for belief in beliefs if belief.language)
-    usual = max(told, key=lambda language: told[language], default="")
-    scopes: dict[tuple[int | None, str, str], list[int]] = defaultdict(list)
-    for place, belief in enumerate(beliefs):
-        language = language_of(belief.statement, known=belief.language, usual=usual)
-        scopes[belief.project_id, belief.user, language].append(place)
-    yield from ((language, places) for (_, _, language), places in scopes.items())
-
-
-def _side_of(belief: BeliefSource, language: str) -> Side | None:
-    person = person_of(user=belief.user, language=language)
-    try:
-        return read_side(belief.statement, person=person, subject=belief.subject, language=language)
-    except OWN_ERRORS:
-        log.exception("contradiction_unread")
-        return None
-
-
-def _rule_between(one: Side | None, other: Side | None) -> str:
-    if one is None or other is None:
-        return ""
-    try:
-        return find_contradiction(one=one, other=other)
-    except OWN_ERRORS:
-        log.exception("contradiction_unread")
-        return ""
-
-
-def _comparable_places(sides: Sequence[Side | None]) -> Iterator[tuple[int, int]]:
-    """Yield the places of those that tell something of one thing, or of which one may end what the other says."""
-    telling: dict[str, list[int]] = defaultdict(list)
-    naming: dict[str, list[int]] = defaultdict(list)
-    ending: dict[str, list[int]] = defaultdict(list)
-    for place, side in enumerate(sides):
-        for thing in side.things if side else ():
-            telling[thing].append(place)
-        for stem in side.reading.stems if side else ():
-            naming[stem].append(place)
-        for stem in side.ended_things if side else ():
-            ending[stem].append(place)
-    found: set[tuple[int, int]] = set()
-    for places in telling.values():
-        if len(places) <= _MOST_ABOUT_ONE_THING:
-            found.update((one, other) for at, one in enumerate(places) for other in places[at + 1 :])
-    for stem, enders in ending.items():
-        found.update((min(one, other), max(one, other)) for one in enders for other in naming[stem] if one != other)
-    yield from sorted(found)
 
 
 def check_contradiction_candidates(
@@ -189,16 +90,15 @@ def check_contradiction_candidates(
     """Have a model asked about the pairs nobody was asked about, or so many, for as long as there is time.
 
     Where no model answers, or nobody can read what it says, the pair needs a person; `again` has it asked about once
-    more. What was answered before the asking stopped is stored, and the other pairs stay open. Rules see but a part of
-    what contradicts: what they do not see stays open, too, and others have their turn first the next time.
+    more. What was answered before the asking stopped is stored, and the other pairs stay open. The offline reader is
+    silent where it is unsure: what it does not see stays open, too, and others have their turn first the next time.
     """
     if again:
         reopen_contradiction_candidates(
             rivals=believed_candidates(workspace=workspace).filter(state=ContradictionState.NEEDS_A_PERSON)
         )
     check = _CandidateCheck(workspace=workspace, now=now, model=language_model())
-    by_rule = Case(When(rule="", then=Value(1)), default=Value(0), output_field=IntegerField())
-    turn = (F("checked_at").asc(nulls_first=True), by_rule, "-similarity", "first_id", "second_id")
+    turn = (F("checked_at").asc(nulls_first=True), "-similarity", "first_id", "second_id")
     unasked = believed_candidates(workspace=workspace).unasked().order_by(*turn)
     try:
         check.run(_group_by_belief(list(unasked[: most or settings.POLICY.contradiction.pairs])), seconds)
@@ -219,10 +119,10 @@ class CandidateBatch:
         others = (rival.second if rival.first_id == self.common.pk else rival.first for rival in self.rivals)
         beliefs = [self.common, *others]
         return ContradictionRequest(
-            fact=as_stated_belief(belief=beliefs[0]),
-            beliefs=tuple(as_stated_belief(belief=belief) for belief in beliefs[1:]),
+            fact=_as_stated(beliefs[0]),
+            beliefs=tuple(_as_stated(belief) for belief in beliefs[1:]),
             episodes=_supporting_episodes(beliefs),
-            person=name_of_user(user=beliefs[0].user),
+            person=name_user(user=beliefs[0].user),
         )
 
 
@@ -247,6 +147,13 @@ def _group_by_belief(rivals: Sequence[ContradictionCandidate]) -> list[Candidate
         belief = pairs[0].first if pairs[0].first_id == common else pairs[0].second
         batches.append(CandidateBatch(common=belief, rivals=pairs))
     return batches
+
+
+def _as_stated(belief: Belief) -> StatedBelief:
+    """Return a belief as a model is asked about it, without its id: the same words have the same answer."""
+    return StatedBelief(
+        statement=belief.statement, subject=belief.subject, context=belief.context, language=belief.language
+    )
 
 
 def _supporting_episodes(beliefs: Sequence[Belief]) -> tuple[EpisodeText, ...]:
@@ -285,7 +192,7 @@ class _CandidateCheck:
             self._settle(by_key[failure.key].rivals, ContradictionState.NEEDS_A_PERSON, reason=self.stopped)
 
     def _hear(self, batch: CandidateBatch, answer: ModelAnswer) -> None:
-        """Write down what a reply says of all of its pairs; what rules do not see stays open."""
+        """Write down what a reply says of all of its pairs; what the offline reader does not see stays open."""
         reply = answer.reply
         assert isinstance(reply, Contradiction)  # it was asked about a contradiction
         places = reply.places(among=len(batch.rivals))

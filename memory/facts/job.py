@@ -1,8 +1,8 @@
 """The lease on a remember job, and what its holder asks of models.
 
-`lease_job` gives a job to one worker at a time; `ask_model` and `embed_texts` call models on its behalf;
-`send_due_jobs` sends jobs whose message was lost or whose wait is over, `retry_failed` those that a person wants
-tried again.
+`lease_job` gives a job to one worker at a time; `ask_model`, `embed_own_text` and `embed_texts` call models on its
+behalf; `send_due_jobs` sends jobs whose message was lost or whose wait is over, `retry_failed` those that a person
+wants tried again.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from memory.consolidation.cycle import budget_policy, database_now, find_paused_
 from memory.consolidation.jobs import CLAIMED_TOO_OFTEN
 from memory.consolidation.leases import Lease, hold, take_lease
 from memory.domain.time_limits import CALL_SECONDS, cooldown
+from memory.language.sentences import strip_echo
 from memory.llm.call_log import CallBudget, CallScope, DailyCapReached
-from memory.llm.embeddings import PendingEmbedding, embed_for_workspace, embedder_of
+from memory.llm.embeddings import embed_for_workspace, embedder_of
 from memory.llm.registry import language_model
 from memory.llm.replies import Reply
-from memory.llm.requests import EpisodeText, Request
+from memory.llm.requests import Request
 from memory.llm.runner import ModelAnswer, ModelRequest, run_requests
 from memory.llm.types import CallFailed, FailureKind
 from memory.models import Episode, RememberJob, RememberJobState, Workspace
@@ -37,6 +38,7 @@ from memory.signals import remembrance_ready
 
 log = structlog.get_logger(__name__)
 TOO_SLOW = "the model is too slow"
+READING_SECONDS = "ENGRAM_READING_SECONDS"
 _SENT_AT_ONCE = 100
 
 
@@ -64,21 +66,28 @@ class JobLease(Lease[RememberJob]):
         self.held.update(due_at=database_now(plus=seconds), state_reason=reason[:REASON_LENGTH], failures=failures)
         log.info("remembrance_waits", remembrance=self.remembrance.pk, reason=reason, seconds=round(seconds))
 
-    def put_off_slow(self, *, may_end: bool) -> None:
+    def put_off_slow(self, *, is_worker: bool) -> None:
         """Let it wait for a model that was too slow, each time longer; after so many tries it is left to consolidation.
 
-        The reason tells how many there were: a person who reads it knows which setting to raise.
+        The reason tells how many there were: a person who reads it knows which setting to raise. Only a worker, which
+        has more time than a caller, gives up.
         """
         tries, most = self.remembrance.failures + 1, settings.POLICY.remember.slow_tries
-        seconds = budget_policy().call_seconds
-        reason = f"{TOO_SLOW}: no answer within {seconds:g} s ({CALL_SECONDS}), try {tries} of {most}"
+        seconds, setting = longest_call(is_worker=is_worker)
+        reason = f"{TOO_SLOW}: no answer within {seconds:g} s ({setting}), try {tries} of {most}"
         self.postpone(seconds=self.next_pause(), reason=reason, is_failure=True)
-        if may_end and tries >= most:
+        if is_worker and tries >= most:
             give_up(remembrance=self.remembrance, reason=reason)
 
     def next_pause(self) -> float:
         """Return the seconds to wait after one more failure in a row: twice as many each time (B9)."""
         return cooldown(failures=self.remembrance.failures, budget=budget_policy()).total_seconds()
+
+
+def longest_call(*, is_worker: bool) -> tuple[float, str]:
+    """Return the seconds that one call may take, and the setting that says so: a worker's reading has its own."""
+    usual, reading = budget_policy().call_seconds, settings.POLICY.reading.seconds
+    return (reading, READING_SECONDS) if is_worker and reading > usual else (usual, CALL_SECONDS)
 
 
 def _take_lease(remembrance_id: int) -> JobLease | None:
@@ -147,64 +156,26 @@ def ask_model(*, hold: JobLease, budget: CallBudget, request: Request) -> JobRep
     return JobReply(reply=None, call_id=None)
 
 
-def as_episode_text(*, episode: Episode, matter: str) -> EpisodeText:
-    """Return an episode as a model sees it."""
-    return EpisodeText(
-        id=episode.pk,
-        text=matter,
-        speaker=episode.speaker,
-        language=episode.language,
-        occurred_on=episode.occurred_at.date().isoformat(),
-    )
-
-
-class PendingOwnVector:
-    """The vector of the text itself, embedded while its facts are read, unless it is stored already."""
-
-    def __init__(self, episode: Episode, matter: str) -> None:
-        self._episode, self._matter, self._model = episode, matter, embedder_of(episode.workspace_id)
-        _, stored = read_episode_vectors(model=self._model.name, ids=[episode.pk])
-        self._stored = stored[0] if len(stored) else None
-        self._coming = None if self._stored is not None else self._begin()
-
-    def _begin(self) -> PendingEmbedding | None:
-        try:
-            return PendingEmbedding(
-                scope=CallScope(workspace_id=self._episode.workspace_id),
-                model=self._model,
-                texts=[self._matter],
-                timeout=budget_policy().call_seconds,
-                episodes=[self._episode.pk],
-            )
-        except (CallFailed, DailyCapReached) as error:
-            _log_no_vectors(error)
-            return None
-
-    def collect(self) -> Vectors | None:
-        """Return the vector (768), stored by now; None where there is none to be had."""
-        if self._coming is None:
-            return self._stored
-        try:
-            vector: Vectors = self._coming.collect()[0]
-        except CallFailed as error:
-            _log_no_vectors(error)
-            return None
-        store_episode_vectors(
-            workspace_id=self._episode.workspace_id,
-            model=self._model.name,
-            vectors={self._episode.pk: vector},
-            chunked={self._episode.pk} if self._model.is_overlong(self._matter) else (),
-        )
+def embed_own_text(*, episode: Episode) -> Vectors | None:
+    """Return the vector (768) of a text itself, stored by now; None where none can be had."""
+    model, text = embedder_of(episode.workspace_id), strip_echo(episode.text, episode.speaker)
+    _, stored = read_episode_vectors(model=model.name, ids=[episode.pk])
+    if len(stored):
+        vector: Vectors = stored[0]
         return vector
-
-
-def begin_own_vector(*, episode: Episode, matter: str) -> PendingOwnVector:
-    """Begin to embed a text for itself."""
-    return PendingOwnVector(episode, matter)
+    if not text or not (made := embed_texts(texts=[text], episode=episode)):
+        return None
+    store_episode_vectors(
+        workspace_id=episode.workspace_id,
+        model=model.name,
+        vectors={episode.pk: made[text]},
+        chunked={episode.pk} if model.is_overlong(text) else (),
+    )
+    return made[text]
 
 
 def embed_texts(*, texts: Sequence[str], episode: Episode) -> dict[str, Vectors]:
-    """Embed texts, by their words; none where a server does not answer."""
+    """Return the vectors (768) of texts, by their words; none where a server does not answer."""
     if not texts:
         return {}
     try:
@@ -216,17 +187,9 @@ def embed_texts(*, texts: Sequence[str], episode: Episode) -> dict[str, Vectors]
             episodes=[episode.pk],
         )
     except (CallFailed, DailyCapReached) as error:
-        _log_no_vectors(error)
+        log.warning("remembering.vectors_failed", error=str(error))
         return {}
-    return {collapse_spaces(text): vector for text, vector in zip(texts, vectors, strict=True)}
-
-
-def _log_no_vectors(error: Exception) -> None:
-    log.warning("remembering.vectors_failed", error=str(error))
-
-
-def collapse_spaces(text: str) -> str:
-    return " ".join(text.split())
+    return dict(zip(texts, vectors, strict=True))
 
 
 @transaction.atomic

@@ -27,7 +27,6 @@ from memory.domain.clustering import centrality, cluster
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import LIVE, BeliefStatus
 from memory.domain.time_limits import holds_a_call, step_seconds
-from memory.language.third_person import name_of_user
 from memory.ledger.beliefs import (
     BeliefDraft,
     BeliefSource,
@@ -50,6 +49,7 @@ from memory.llm.runner import FailedRequest, ModelAnswer, ModelRequest, run_requ
 from memory.models import Basis, Belief, BeliefAccess, EvidenceKind, FactType, LineageKind, Link, LinkKind, Workspace
 from memory.models.beliefs import Timeframe
 from memory.search.vectors import Vectors
+from memory.text.names import name_user
 
 log = structlog.get_logger(__name__)
 META_REASON = "what several beliefs come down to"  # why one is made
@@ -231,7 +231,7 @@ def _request(group: BeliefGroup) -> MetaRequest:
         beliefs=tuple(belief.as_stated() for belief in shown),
         confidences=tuple(chosen_confidence(sure[belief.id]) for belief in shown),
         episodes=tuple({said.episode.id: said.episode.as_text() for said in told}.values()),
-        person=name_of_user(user=group.beliefs[0].user),
+        person=name_user(user=group.beliefs[0].user),
     )
 
 

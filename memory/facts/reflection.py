@@ -321,7 +321,7 @@ def _most_similar(found: list[_Hit], most: int) -> list[_Hit]:
 
 def passes_guard(*, pair: BeliefPair) -> bool:
     """Tell whether no rule tells two beliefs apart."""
-    return beliefs.passes_guard(left=pair.one.claim, right=pair.other.claim)
+    return beliefs.says_the_same(left=pair.one.claim, right=pair.other.claim)
 
 
 def keep_active(pairs: Iterable[Twosome]) -> list[Twosome]:

@@ -1,29 +1,19 @@
-"""R1: remember a text, at once or by a worker.
+"""R1, F5: remember a text, at once or by a worker: a reading of one message, with its answer.
 
 `remember` stores the episode before anything else and starts its job; `run_remember_job` brings a job to its end: read
-the text's facts, match them with what is believed, ask a model about contradictions as they come up, write the rows.
+the text against what is believed, apply the reply, write down what it did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from itertools import zip_longest
 
 import structlog
 from django.conf import settings
 from django.db import transaction
 
-from memory.claims import (
-    is_speech,
-    plan_claim_requests,
-    read_episodes_into_claims,
-    reader_of,
-    store_model_claims,
-    store_own_words,
-)
 from memory.consolidation.curation import settle_curated
 from memory.consolidation.cycle import (
     BeliefsDisabled,
@@ -33,73 +23,64 @@ from memory.consolidation.cycle import (
     describe_pause,
     find_pause,
 )
-from memory.domain.lifecycle import BeliefStatus
-from memory.domain.policy_memories import RememberPolicy
-from memory.domain.time_limits import ANSWER_SECONDS, holds_a_call, step_seconds
-from memory.facts.fact_matching import (
-    ContradictionQuestion,
-    FactMatcher,
-    NeedsRuling,
-    ReadFact,
-    Ruling,
-    embed_unmatched_facts,
-    list_unmatched_facts,
-    match_late_vector,
-)
+from memory.consolidation.leases import leased_stream
+from memory.consolidation.read import name_reader
+from memory.domain.identity import read_actor
+from memory.domain.lifecycle import EpisodeStatus
+from memory.domain.time_limits import ANSWER_SECONDS, holds_a_call, room_for_a_call, step_seconds
 from memory.facts.job import (
     JobLease,
     NoModelAnswer,
-    as_episode_text,
     ask_model,
-    begin_own_vector,
-    collapse_spaces,
+    embed_own_text,
     embed_texts,
     give_up,
     lease_job,
+    longest_call,
+)
+from memory.facts.remembered_facts import (
+    facts_of_evidence,
+    facts_of_reading,
+    link_new_beliefs,
+    list_unmatched_facts,
+    match_late_vector,
 )
 from memory.ingest.schemas import IngestContext, Rejected, Stored
 from memory.ingest.store import store_raw_episodes
-from memory.language.explicit_requests import find_request
-from memory.language.facts import OWNER, FactToRemember, clamp_fact, distinct_facts, whole_text_as_fact
-from memory.language.sentences import strip_echo
-from memory.language.third_person import name_of_user
 from memory.ledger.beliefs import EmbeddingUnavailable
 from memory.ledger.confidence import WITHDRAWN_STATUSES
-from memory.ledger.transactions import NotFound, lock_workspace
+from memory.ledger.transactions import Author, NotFound, lock_workspace
 from memory.llm.call_log import CallBudget, DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.llm.embeddings import embedder_of
 from memory.llm.registry import language_model
-from memory.llm.replies import ClaimsReply, Contradiction, StatedFacts
-from memory.llm.requests import ContradictionRequest, RememberRequest
+from memory.llm.replies import NewStatement, Reading
+from memory.llm.requests import ReadingRequest
 from memory.llm.types import FailureKind
-from memory.models import (
-    Claim,
-    Episode,
-    FactType,
-    Lineage,
-    LineageKind,
-    RememberedFact,
-    RememberJob,
-    RememberJobState,
-    RivalOutcome,
-    Workspace,
-)
-from memory.models.conversations import REASON_CONTRADICTED
+from memory.models import Episode, RememberedFact, RememberJob, RememberJobState, Source, Workspace
+from memory.models.conversations import REASON_REMEMBERED
+from memory.reading.apply import AnsweredReading, apply_reading, compare_statements
+from memory.reading.messages import build_request, stream_of
 from memory.search.vectors import Vectors
 from memory.signals import is_shutting_down, remembrance_ready
+from memory.text.quotes import quote
+from memory.text.words import is_question
 
 log = structlog.get_logger(__name__)
-_SUBJECT_LENGTH = 200
+QUOTED = "the text as it stands"  # the reader of what no model could read
 _NO_BELIEFS = "the workspace keeps no beliefs"
 _WITHOUT_VECTOR = "the embedding model does not answer"
 _ASKED_TO_WAIT = "a model server asked to wait"
-_CHANGED_TOO_OFTEN = "what is believed changed while it was compared"
+_CHANGED_MEANWHILE = "what it was read with changed meanwhile"
+_STREAM_BUSY = "other messages of the same person are being read"
+_STREAM_PAUSE = 1.0  # seconds until a worker looks again whether somebody still reads its stream
+_OF_AN_ASSISTANT = "an assistant asserts nothing of its user"
+_DERIVED = "what is derived is no evidence"
+_UNREADABLE = "no reply could be read, and the text is no statement as it stands"
 _FORGOTTEN = "forgotten"
-_ROUNDS_PER_FACT = 4  # of asking: each fact once, and once more where somebody else was faster
 
 
 def remember(*, line: Mapping[str, object], arrival: IngestContext) -> Remembered | Rejected:
-    """Store a text as an episode, and let its facts meet what is believed; the same text again changes nothing more.
+    """Store a text as an episode and read it against what is believed; the same text again changes nothing more.
 
     With no model to ask now, the answer is *queued*, and a worker goes on.
     """
@@ -139,7 +120,9 @@ class Remembered:
 def _start_job(remembrance: RememberJob, arrival: IngestContext) -> None:
     """Work while the caller waits, or tell a worker: also where a call may take longer than a caller waits."""
     seconds = settings.POLICY.remember.answer_seconds
-    if not may_ask_now(workspace=arrival.workspace):
+    if Episode.objects.filter(pk=remembrance.episode_id, read_at__isnull=False).exists():
+        _try_now(remembrance, arrival.now, seconds)  # a cycle has read it: no model is asked
+    elif not may_ask_now(workspace=arrival.workspace):
         _wake_worker(remembrance.pk)
     elif holds_a_call(seconds=seconds, budget=settings.POLICY.budget):
         _try_now(remembrance, arrival.now, seconds)
@@ -159,12 +142,12 @@ def _try_now(remembrance: RememberJob, now: datetime, seconds: float) -> None:
 
 
 def may_ask_now(*, workspace: Workspace) -> bool:
-    """Tell whether a model is worth asking while a caller waits: none is where rules answer, or a workspace rests."""
+    """Tell whether to ask while a caller waits: not where this machine reads, nor where a workspace rests."""
     return not language_model().is_offline and find_pause(workspace=workspace) is None
 
 
 def _ensure_job(outcome: Stored, arrival: IngestContext) -> RememberJob | None:
-    """Note that an episode's facts are wanted, once; nothing is wanted of what was forgotten."""
+    """Note that an episode is to be read, once; nothing is wanted of what was forgotten."""
     if outcome.is_forgotten or not arrival.workspace.keeps_beliefs:
         return None
     remembrance, _ = RememberJob.objects.get_or_create(
@@ -208,25 +191,14 @@ def _is_unfinished(remembrance: RememberJob) -> bool:
 
 
 def actions_of(*, remembrance: RememberJob) -> tuple[BeliefAction, ...]:
-    """List what a remembrance did to beliefs, each belief once, in the order of its facts."""
+    """List what a remembered text did to beliefs, each belief once, in the order of its facts."""
     actions: dict[str, str] = {}
     for fact in remembrance.facts.all():
         if fact.belief_id:
             actions.setdefault(fact.belief_id, fact.outcome)
         if fact.rival_id:
             actions.setdefault(fact.rival_id, fact.rival_outcome)
-            for key, outcome in _other_contradicted(fact):
-                actions.setdefault(key, outcome)
     return tuple(BeliefAction(id=key, action=action) for key, action in actions.items())
-
-
-def _other_contradicted(fact: RememberedFact) -> Iterator[tuple[str, RivalOutcome]]:
-    """Yield what else a fact contradicts than the belief that its row names, which the lineage tells."""
-    superseded = Lineage.objects.filter(child=fact.belief_id, kind=LineageKind.SUPERSESSION, reason=REASON_CONTRADICTED)
-    others = superseded.exclude(parent=fact.rival_id).order_by("pk")
-    for parent, status in others.values_list("parent", "parent__status"):
-        is_over = status in (BeliefStatus.CHALLENGED, BeliefStatus.INVALIDATED)
-        yield parent, RivalOutcome.SUPERSEDED if is_over else RivalOutcome.WEAKENED
 
 
 def run_remember_job(*, remembrance_id: int, now: datetime, seconds: float | None = None) -> None:
@@ -245,15 +217,16 @@ def run_remember_job(*, remembrance_id: int, now: datetime, seconds: float | Non
 
 def _run_leased(hold: JobLease, now: datetime, seconds: float | None) -> None:
     policy, is_worker = settings.POLICY.remember, seconds is None
-    seconds = step_seconds(budget=budget_policy()) if seconds is None else seconds
-    budget = CallBudget.of_step(seconds=seconds, policy=budget_policy())
+    usual = budget_policy()
+    limits = replace(usual, call_seconds=longest_call(is_worker=is_worker)[0])
+    seconds = step_seconds(budget=usual) if seconds is None else seconds
+    budget = CallBudget.of_step(seconds=seconds, policy=limits)
+    patience = 0.0 if is_worker else max(seconds - room_for_a_call(budget=limits), 0.0)
     try:
-        if facts := list_unmatched_facts(hold=hold):
-            _match_late_facts(hold, budget, facts, now)
+        if facts := list_unmatched_facts(job=hold.remembrance):
+            _match_late(hold, facts, now)
         else:
-            check_not_forgotten(episode=hold.remembrance.episode)
-            reading = read_text(hold=hold, budget=budget)
-            _match_facts(hold, budget, len(reading.facts), partial(apply_reading, hold=hold, reading=reading, now=now))
+            _read_text(hold, budget, now, patience=patience)
     except DailyCapReached as spent:
         hold.postpone(seconds=policy.cap_seconds, reason=str(spent))
     except RetryLater as wait:
@@ -263,180 +236,152 @@ def _run_leased(hold: JobLease, now: datetime, seconds: float | None) -> None:
     except EmbeddingUnavailable as moved:
         hold.postpone(seconds=0.0, reason=str(moved), is_failure=True)
     except NotFound:
-        hold.postpone(seconds=0.0, reason=_CHANGED_TOO_OFTEN)
+        hold.postpone(seconds=0.0, reason=_CHANGED_MEANWHILE)
     except BeliefsDisabled:
         give_up(remembrance=hold.remembrance, reason=_NO_BELIEFS)
-    except TextForgotten:
-        _finish(hold, now, reason=_FORGOTTEN)
+    except NothingToQuote:
+        give_up(remembrance=hold.remembrance, reason=_UNREADABLE)
+    except AssertsNothing as nothing:
+        _finish(hold, now, reason=str(nothing))
     except LeaseLost:
         log.info("remembrance_taken_over", remembrance=hold.remembrance.pk)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactReading:
-    """The facts of a text, and the model that their vectors are of."""
-
-    facts: Sequence[ReadFact]
-    model: str
+class AssertsNothing(Exception):
+    """A text of which nothing is to be believed; the message says why."""
 
 
-def read_text(*, hold: JobLease, budget: CallBudget) -> FactReading:
-    """Read an episode's facts and embed them; what cannot be embedded is compared later.
+class NothingToQuote(Exception):
+    """A text that no model could read, and too long, or too empty, to be a statement as it stands."""
 
-    Raises NoModelAnswer, or what stops calls: RetryLater, OutOfBudget, LeaseLost.
+
+def _read_text(hold: JobLease, budget: CallBudget, now: datetime, *, patience: float) -> None:
+    """Read a text alone of its stream, and apply what it says; wait for others who read there, but not for long."""
+    episode = hold.remembrance.episode
+    with leased_stream(workspace_id=episode.workspace_id, name=stream_of(episode), wait=patience) as is_ours:
+        if not is_ours:
+            hold.postpone(seconds=_STREAM_PAUSE, reason=_STREAM_BUSY)
+            return
+        episode.refresh_from_db(fields=["status", "read_at"])  # that may have taken a while
+        check_asserts_something(episode=episode)
+        answered = None if episode.read_at else ask_for_reading(hold=hold, budget=budget, now=now)
+        if answered is not None:
+            compare_statements(answered=answered)
+        _apply(hold, answered, now)
+
+
+def check_asserts_something(*, episode: Episode) -> None:
+    """Raise AssertsNothing for a text that was withdrawn meanwhile, a summary, and an assistant's words to its user."""
+    if episode.status in WITHDRAWN_STATUSES:
+        raise AssertsNothing(_FORGOTTEN)
+    if episode.status != EpisodeStatus.ACTIVE:
+        raise AssertsNothing(f"the text is {episode.status}")
+    if episode.is_derived:
+        raise AssertsNothing(_DERIVED)
+    if episode.source == Source.AI and episode.user:
+        raise AssertsNothing(_OF_AN_ASSISTANT)
+
+
+def ask_for_reading(*, hold: JobLease, budget: CallBudget, now: datetime) -> AnsweredReading | None:
+    """Return the reading of a text with its statements' vectors, if such can be had; None for our own words alone.
+
+    Raises NoModelAnswer, NothingToQuote, or what stops calls: RetryLater, OutOfBudget, LeaseLost.
     """
     episode = hold.remembrance.episode
-    matter = strip_echo(episode.text, episode.speaker)
-    model = embedder_of(episode.workspace_id)
-    if not matter:
-        return FactReading(facts=(), model=model.name)
-    own = begin_own_vector(episode=episode, matter=matter)
-    claims: list[Claim] = []
-    try:
-        is_read, call_id = _read_into_claims(hold, budget) if is_speech(episode) else (False, None)
-        if is_read:
-            claims = _claims_to_remember(episode, matter, hold.remembrance.created_at)
-            facts = [_fact_from_claim(claim) for claim in claims]
-        else:
-            facts, call_id = _extract_facts(hold, budget, matter)
-    finally:
-        vector = own.collect()
-    known = {} if vector is None else {collapse_spaces(matter): vector}
-    others = [fact.text for fact in facts if collapse_spaces(fact.text) not in known]
-    found = known | embed_texts(texts=others, episode=episode)
-    read = [
-        ReadFact(fact=fact, vector=found.get(collapse_spaces(fact.text)), call_id=call_id, claim=claim)
-        for fact, claim in zip_longest(facts, claims)
-    ]
-    return FactReading(facts=read, model=model.name)
-
-
-_FACT_TYPES = {"preference": FactType.PREFERENCE}
-
-
-def _read_into_claims(hold: JobLease, budget: CallBudget) -> tuple[bool, int | None]:
-    """Have an episode read into claims once, by rules or a model (E1); tell whether it is, and by which call."""
-    episode, now = hold.remembrance.episode, hold.remembrance.created_at
-    model = language_model()
-    if model.is_offline:
-        read_episodes_into_claims(episodes=[episode.pk], now=now)
-        return True, None
-    unread = Episode.objects.filter(pk=episode.pk, read_at=None)
-    requests = plan_claim_requests(workspace_id=episode.workspace_id, episodes=unread, now=now, alone={episode.pk})
-    if not requests:
-        return True, None
-    heard = ask_model(hold=hold, budget=budget, request=requests[0])
-    if isinstance(heard.reply, ClaimsReply):
-        reader = reader_of(model_for=model.model_for)
-        store_model_claims(request=requests[0], reply=heard.reply, reader=reader, now=now)
-    return isinstance(heard.reply, ClaimsReply), heard.call_id
-
-
-def _claims_to_remember(episode: Episode, matter: str, now: datetime) -> list[Claim]:
-    """Return what an episode claims of its speaker's life; what was to be remembered is never lost."""
-    claims = list(Claim.objects.filter(episode=episode).evidence())
-    if not claims and (wished := find_request(matter)):
-        return [store_own_words(episode=episode, words=wished, now=now)]
-    return claims
-
-
-def _fact_from_claim(claim: Claim) -> FactToRemember:
-    return FactToRemember(
-        text=claim.sentence,
-        fact_type=_FACT_TYPES.get(claim.kind, FactType.FACTUAL),
-        importance=settings.POLICY.remember.importance,
-        subject=claim.subject[:_SUBJECT_LENGTH],
+    own = embed_own_text(episode=episode)
+    request = build_request(
+        messages=[episode], now=now, is_to_be_remembered=True, with_global=not hold.remembrance.is_limited
     )
-
-
-def _extract_facts(hold: JobLease, budget: CallBudget, matter: str) -> tuple[list[FactToRemember], int | None]:
-    """Return the facts of a text; after a reply that nobody can read, the text itself."""
-    policy: RememberPolicy = settings.POLICY.remember
-    episode = hold.remembrance.episode
-    request = RememberRequest(
-        episodes=(as_episode_text(episode=episode, matter=matter),), person=name_of_user(user=episode.user)
-    )
+    if request is None:
+        return None
     heard = ask_model(hold=hold, budget=budget, request=request)
-    if not isinstance(heard.reply, StatedFacts):
-        return [whole_text_as_fact(text=matter, policy=policy)], None
-    return distinct_facts(
-        facts=[
-            FactToRemember(
-                text=clamp_fact(text=said.fact, policy=policy),
-                fact_type=said.fact_type,
-                importance=said.importance,
-                subject=(said.subject.lower() or OWNER)[:_SUBJECT_LENGTH],
-            )
-            for said in heard.reply.facts
-            if said.fact
-        ][: policy.facts]
-    ), heard.call_id
+    reply, reader = heard.reply, name_reader()
+    if not isinstance(reply, Reading):  # nobody compared it with what is believed: vectors will
+        request = replace(request, beliefs=())
+        reply, reader = _quote_text(request), QUOTED
+    return AnsweredReading(
+        request=request,
+        reply=reply,
+        reader=reader,
+        call_id=heard.call_id,
+        model=embedder_of(episode.workspace_id).name,
+        vectors=_embed_statements(request, reply, own, episode),
+    )
 
 
-def _match_facts(hold: JobLease, budget: CallBudget, facts: int, apply: Callable[..., None]) -> None:
-    """Let facts meet what is believed, asking about contradictions as they come up: that may change meanwhile."""
-    rulings: dict[ContradictionQuestion, Ruling] = {}
-    for _ in range(_ROUNDS_PER_FACT * max(facts, 1)):
-        try:
-            apply(rulings=rulings)
-        except NeedsRuling as open_one:
-            rulings[open_one.question] = ask_for_ruling(hold=hold, budget=budget, question=open_one.question)
-        else:
-            return
-    hold.postpone(seconds=settings.POLICY.remember.resend_seconds, reason=_CHANGED_TOO_OFTEN)
+def _quote_text(request: ReadingRequest) -> Reading:
+    """Return the text itself as what was said: what is to be remembered is not lost; a question says nothing.
+
+    Raises NothingToQuote for a long text: it stays unread, so that a cycle reads it.
+    """
+    [message] = request.read
+    if is_question(message.text):
+        return Reading()
+    try:
+        said = NewStatement(m=1, statement=quote(request.person, message.text), subject=request.person)
+    except ValueError as error:  # too long, or nothing
+        raise NothingToQuote from error
+    return Reading.model_validate({"new": [said.model_dump(mode="json")]})
+
+
+def _embed_statements(
+    request: ReadingRequest, reply: Reading, own: Vectors | None, episode: Episode
+) -> dict[str, Vectors]:
+    """Return the vectors of a reply's statements by their words; none where the text itself got none just now."""
+    if own is None:
+        return {}
+    [message] = request.read
+    statements = dict.fromkeys(line.statement for line in reply.new if line is not None)
+    others = [statement for statement in statements if statement != message.text]
+    return {message.text: own} | embed_texts(texts=others, episode=episode)
 
 
 @transaction.atomic
-def apply_reading(
-    *, hold: JobLease, reading: FactReading, rulings: Mapping[ContradictionQuestion, Ruling], now: datetime
-) -> None:
-    """Match all facts of a text with what is believed, or none, and end the job.
+def _apply(hold: JobLease, answered: AnsweredReading | None, now: datetime) -> None:
+    """Apply a reading and end the job; without one the text was read before, or holds nothing but our own words.
 
-    Raises NeedsRuling, LeaseLost, TextForgotten, BeliefsDisabled, NotFound, or EmbeddingUnavailable where the
-    workspace moved to another embedding model.
+    Raises LeaseLost, AssertsNothing, BeliefsDisabled, NotFound, or EmbeddingUnavailable where the workspace moved to
+    another embedding model.
     """
     _lock_job(hold)
-    check_not_forgotten(episode=hold.remembrance.episode)
-    meeting = FactMatcher(remembrance=hold.remembrance, rulings=rulings, model=reading.model, now=now)
-    rows = meeting.settle(reading.facts)
+    job = hold.remembrance
+    check_asserts_something(episode=job.episode)
+    if answered is None or job.episode.read_at:
+        rows = facts_of_evidence(job=job)
+    else:
+        applied = apply_reading(answered=answered, author=_author_of(hold, now))
+        if not Episode.objects.filter(pk=job.episode_id, read_at__isnull=False).exists():
+            hold.postpone(seconds=0.0, reason=_CHANGED_MEANWHILE)
+            return
+        rows = facts_of_reading(job=job, answered=answered, applied=applied)
+        link_new_beliefs(job=job, applied=applied, now=now)
     RememberedFact.objects.bulk_create(rows)
-    settle_curated(episodes=[hold.remembrance.episode_id])
+    settle_curated(episodes=[job.episode_id])
     if any(row.is_unmatched for row in rows):
         hold.postpone(seconds=hold.next_pause(), reason=_WITHOUT_VECTOR)
     else:
         _finish(hold, now)
-    log.info("remembered", episode=hold.remembrance.episode_id, outcomes=[str(row.outcome) for row in rows])
+    log.info("remembered", episode=job.episode_id, outcomes=[str(row.outcome) for row in rows])
 
 
-def _match_late_facts(hold: JobLease, budget: CallBudget, facts: Sequence[RememberedFact], now: datetime) -> None:
-    vectors = embed_unmatched_facts(hold=hold, facts=facts)
-    model = embedder_of(hold.remembrance.workspace_id).name
-    apply = partial(apply_vectors, hold=hold, vectors=vectors, model=model, now=now)
-    _match_facts(hold, budget, len(facts), apply)
+def _author_of(hold: JobLease, now: datetime) -> Author:
+    return Author(actor=read_actor(hold.remembrance.actor), reason=REASON_REMEMBERED, now=now)
 
 
-@transaction.atomic
-def apply_vectors(
-    *,
-    hold: JobLease,
-    vectors: Mapping[str, Vectors],
-    model: str,
-    rulings: Mapping[ContradictionQuestion, Ruling],
-    now: datetime,
-) -> None:
-    """Compare the beliefs that waited for a vector, all or none, and end the remembrance; raise as `apply_reading`.
-
-    What a text said that was forgotten since then only gets its vector: other texts may bear it out by now.
-    """
-    _lock_job(hold)
-    meeting = FactMatcher(remembrance=hold.remembrance, rulings=rulings, model=model, now=now)
-    for fact in list_unmatched_facts(hold=hold):
-        match_late_vector(meeting=meeting, fact=fact, vector=vectors[fact.text])
-    _finish(hold, now)
-
-
-class TextForgotten(Exception):
-    """The text was forgotten while it waited: nothing is to be believed of it."""
+def _match_late(hold: JobLease, facts: Sequence[RememberedFact], now: datetime) -> None:
+    """Embed what waits, and compare the beliefs that were made without a vector, all or none; end the job."""
+    job = hold.remembrance
+    if job.episode.status not in WITHDRAWN_STATUSES:
+        embed_own_text(episode=job.episode)
+    vectors = embed_texts(texts=list({fact.text for fact in facts}), episode=job.episode)
+    if not vectors:
+        raise NoModelAnswer("no vectors")
+    model = embedder_of(job.workspace_id).name
+    with transaction.atomic():
+        _lock_job(hold)
+        for fact in list_unmatched_facts(job=job):
+            match_late_vector(job=job, fact=fact, vector=vectors[fact.text], model=model, author=_author_of(hold, now))
+        _finish(hold, now)
 
 
 def _postpone(hold: JobLease, failed: OutOfBudget | NoModelAnswer, *, is_worker: bool) -> None:
@@ -444,13 +389,13 @@ def _postpone(hold: JobLease, failed: OutOfBudget | NoModelAnswer, *, is_worker:
     if isinstance(failed, OutOfBudget) and is_shutting_down():
         hold.postpone(seconds=0.0, reason=str(failed))
     elif failed.is_slow:
-        hold.put_off_slow(may_end=is_worker)
+        hold.put_off_slow(is_worker=is_worker)
     else:
         hold.postpone(seconds=hold.next_pause(), reason=str(failed), is_failure=True)
 
 
 def _lock_job(hold: JobLease) -> None:
-    """Keep gates and other remembrances from the workspace's beliefs, and see its text as it stands, until the end."""
+    """Keep gates and other readings from the workspace's beliefs, and see the text as it stands, until the end."""
     lock_workspace(hold.remembrance.workspace_id)
     check_beliefs_enabled(workspace_id=hold.remembrance.workspace_id)
     if not hold.held.select_for_update(no_key=True).exists():
@@ -459,30 +404,5 @@ def _lock_job(hold: JobLease) -> None:
     hold.remembrance.episode = locked.get(pk=hold.remembrance.episode_id)
 
 
-def check_not_forgotten(*, episode: Episode) -> None:
-    """Raise TextForgotten for an episode that is evidence of nothing any more."""
-    if episode.status in WITHDRAWN_STATUSES:
-        raise TextForgotten
-
-
 def _finish(hold: JobLease, now: datetime, *, reason: str = "") -> None:
     hold.held.update(state=RememberJobState.DONE, state_reason=reason, done_at=now, failures=0)
-
-
-def ask_for_ruling(*, hold: JobLease, budget: CallBudget, question: ContradictionQuestion) -> Ruling:
-    """Ask which beliefs a fact contradicts; a reply that names one that was not asked about counts as none (R3)."""
-    episode = hold.remembrance.episode
-    seen = as_episode_text(episode=episode, matter=strip_echo(episode.text, episode.speaker))
-    request = ContradictionRequest(
-        fact=question.fact, beliefs=question.beliefs, episodes=(seen,), person=name_of_user(user=episode.user)
-    )
-    heard = ask_model(hold=hold, budget=budget, request=request)
-    reply = heard.reply
-    if not isinstance(reply, Contradiction):
-        return Ruling(call_id=heard.call_id)
-    places = reply.places(among=len(question.ids))
-    if places is None:
-        log.warning("remembering.no_such_belief", numbers=reply.contradicts, of=len(question.ids))
-        return Ruling(call_id=heard.call_id)
-    rivals = tuple(question.ids[place] for place in places)
-    return Ruling(rivals=rivals, reason=reply.reason, call_id=heard.call_id)

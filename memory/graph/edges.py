@@ -17,10 +17,11 @@ from memory.access import Viewer, visible_episodes
 from memory.domain.graph import EdgeKind, EdgeState, begin_edge, known_confidence, reinforce_edge, weigh_shared_names
 from memory.domain.lifecycle import OWN_ERRORS
 from memory.domain.policy_memories import GraphPolicy
-from memory.language.sentences import find_cause, split_sentences, strip_echo
+from memory.language.sentences import find_cause, strip_echo
 from memory.language.subjects import MOST, find_entities, normalise_entity
 from memory.models import Edge, Episode, Mention
 from memory.models.fields import EXACT_UP_TO, insert_new
+from memory.text.sentences import split_sentences
 
 log = structlog.get_logger(__name__)
 # Of the latest memories with a name only so many are looked at: everybody may have said it.

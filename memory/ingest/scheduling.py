@@ -1,4 +1,4 @@
-"""When a conversation is read: once its buffer is due by size, signal, age, surprise or a person's wish.
+"""When a conversation is stored and read: once its buffer is due by size, signal, age, surprise or a person's wish.
 
 `wake_conversations` tells workers of those that are due; `flush_surprising` has buffers read early whose turns are
 far from all that is remembered (L2); `retry_dead_turns` has dead letters read again (B11).
@@ -34,12 +34,16 @@ _TOO_SHORT = 0.0  # what so few words say surprises nobody
 
 
 def wake_conversations(*, now: datetime) -> int:
-    """Wake what is due, of workspaces that do not rest, and nobody was told of lately; return how many those are."""
+    """Wake what is due and nobody was told of lately; return how many those are.
+
+    Turns are stored while their workspace rests, too; summaries, for which a model is asked, wait.
+    """
     _mark_aged(now)
     told = Q(sent_at__gt=database_now(plus=-_policy().resend_seconds))
     with transaction.atomic():
         paused = find_paused_workspaces(workspaces=Workspace.objects.filter(pause__isnull=False))
-        free = Conversation.objects.wanted().free().exclude(told).exclude(workspace__in=paused)
+        only_summed_up = Q(workspace__in=paused, due_since=None, leased=0)
+        free = Conversation.objects.wanted().free().exclude(told).exclude(only_summed_up)
         locked = free.select_for_update(no_key=True, skip_locked=True, of=("self",)).order_by("pk")
         ids = list(locked.values_list("pk", flat=True)[:_MOST])
         if ids:

@@ -180,8 +180,6 @@ class ExtractedLine(EpisodeLine):
     """A line made of turns; what it has beside an episode line is no caller's to send."""
 
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
-    valence: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)] = 0.0
-    causes: list[Annotated[str, STORABLE]] = []
     is_derived: bool = False
 
 

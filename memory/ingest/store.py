@@ -202,10 +202,10 @@ def _draft(*, line: EpisodeLine, arrival: IngestContext, projects: dict[str, int
 
 
 def _extracted_columns(line: EpisodeLine) -> dict[str, Any]:
-    """Return what an extraction knows besides; what it derives takes no part in consolidation (B4)."""
+    """Return what is known of turns besides; what is derived from them takes no part in consolidation (B4)."""
     if not isinstance(line, ExtractedLine):
         return {}
-    found = {name: getattr(line, name) for name in ("confidence", "valence", "causes", "is_derived")}
+    found: dict[str, Any] = {"confidence": line.confidence, "is_derived": line.is_derived}
     settled = {"state": ConsolidationState.SETTLED, "state_reason": DERIVED}
     return found | (settled if line.is_derived else {})
 

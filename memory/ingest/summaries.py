@@ -1,6 +1,6 @@
-"""Sum up conversations once they are read, as episodes that are recalled and never evidence (R8).
+"""Sum up conversations once they rest, as episodes that are recalled and never evidence (R8).
 
-`summarize_due_stretches` sums up the stretches of a conversation that are due and retries later what fails;
+`summarize_due_stretches` sums up what is new of a conversation that rests and retries later what fails;
 `summarize_stretch` asks a model about one stretch and stores the summary.
 """
 
@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from math import ceil
 from typing import Any
 
 import structlog
@@ -20,15 +21,13 @@ from django.db.models.functions import Now
 
 from memory.consolidation.cycle import budget_policy, database_now
 from memory.domain.identity import EXTRACTION_ACTOR
-from memory.domain.lifecycle import is_summary_due
-from memory.domain.taxonomy import ConversationKey, ConversationTurn
+from memory.domain.taxonomy import ConversationKey, ConversationTurn, Role
 from memory.domain.time_limits import cooldown
+from memory.ingest.read_turns import extraction_budget
 from memory.ingest.schemas import IngestContext, Outcome, Stored, read_extracted_line
 from memory.ingest.store import store_episodes
-from memory.ingest.turn_facts import as_turn_texts, extraction_budget, link_turns, talk_of, to_said_turn
-from memory.language.refusals import says_nothing
-from memory.language.subjects import find_entities
-from memory.language.third_person import name_of_user
+from memory.ingest.turn_episodes import link_turns, talk_of, to_said_turn
+from memory.language.sentences import chunk_text, strip_echo
 from memory.llm.call_log import (
     CallBudget,
     CallScope,
@@ -38,6 +37,7 @@ from memory.llm.call_log import (
     RetryLater,
     link_episodes,
 )
+from memory.llm.prompts import LONGEST_TEXT
 from memory.llm.registry import language_model
 from memory.llm.replies import Summary
 from memory.llm.requests import SummaryRequest, TurnText
@@ -45,6 +45,7 @@ from memory.llm.runner import ModelAnswer, ModelRequest, always, run_requests
 from memory.llm.types import CallFailed, FailureKind
 from memory.models import Conversation, Episode, ModelCall, Source, Turn
 from memory.signals import is_shutting_down
+from memory.text.names import name_user
 
 log = structlog.get_logger(__name__)
 
@@ -56,7 +57,7 @@ _UNREADABLE = (
 
 
 def summarize_due_stretches(*, conversation_id: int, now: datetime) -> None:
-    """Sum up the stretches of a conversation that are read and were not; what fails is tried again later."""
+    """Sum up what is new of a conversation that rests; what fails is tried again later."""
     mine = Conversation.objects.filter(pk=conversation_id)
     alone = settings.POLICY.extraction.seconds + settings.POLICY.turns.resend_seconds
     if not mine.filter(sum_due_at__lte=Now()).update(sum_due_at=database_now(plus=alone)):
@@ -86,32 +87,30 @@ def _quiet() -> timedelta:
 
 @transaction.atomic
 def _next_end(conversation_id: int, now: datetime) -> int | None:
-    """Return the last turn of the next stretch that can be summed up; where there is none, note when to look again.
+    """Return the last turn of the next stretch to be summed up; where there is none, note when to look again.
 
-    A stretch is a full one, or what is left at the end of a conversation that has been quiet for a while.
+    A conversation rests once it has been quiet for a while and no turn of it waits to be stored.
     """
     held = Conversation.objects.select_for_update(no_key=True).filter(pk=conversation_id).first()
     if held is None:
         return None
     policy = settings.POLICY.extraction
-    later = range(held.summed_up + 1, held.turn_count + 1)
-    waiting = Turn.objects.waiting().filter(conversation=held)
-    end = next((number for number in later if is_summary_due(turns=number, policy=policy)), None)
-    if end is None and held.turn_count >= policy.summary_least and later and not waiting.exists():
-        if held.last_turn_at <= now - _quiet():
-            return int(held.turn_count)
-        Conversation.objects.filter(pk=conversation_id).update(sum_due_at=when_quiet())
-        return None
-    if end is None or waiting.filter(number=end).exists():
+    new = held.turn_count - held.summed_up
+    is_waiting = Turn.objects.waiting().filter(conversation=held).exists()
+    if new < 1 or held.turn_count < policy.summary_least or is_waiting:  # who stores what waits has us look again
         Conversation.objects.filter(pk=conversation_id).update(sum_due_at=None)
         return None
-    return end
+    if held.last_turn_at > now - _quiet():
+        Conversation.objects.filter(pk=conversation_id).update(sum_due_at=when_quiet())
+        return None
+    stretches = ceil(new / policy.summary_turns)
+    return int(held.summed_up + ceil(new / stretches))  # about as long as those after it
 
 
 def _summarize_up_to(conversation: Conversation, end: int, budget: CallBudget, now: datetime) -> None:
     """Sum up the stretch that ends with a turn; one that no answer can be had for is left so."""
     policy = settings.POLICY.extraction
-    numbers = range(max(conversation.summed_up, end - policy.summary_turns) + 1, end + 1)
+    numbers = range(conversation.summed_up + 1, end + 1)
     seen = range(numbers.start - policy.summary_beside, end + policy.summary_beside + 1)
     turns = Turn.objects.filter(conversation=conversation, number__gte=seen.start, number__lt=seen.stop)
     shown = list(turns.order_by("number"))
@@ -156,7 +155,7 @@ def _retry_later(conversation_id: int, *, is_blamed: bool) -> None:
     policy, tries = budget_policy(), held.sum_tries + is_blamed
     if tries >= policy.job_claims:
         stretch = settings.POLICY.extraction.summary_turns
-        held.summed_up, tries = (held.summed_up // stretch + 1) * stretch, 0
+        held.summed_up, tries = min(held.summed_up + stretch, held.turn_count), 0
     seconds = cooldown(failures=tries, budget=policy).total_seconds() if is_blamed else 0.0
     Conversation.objects.filter(pk=conversation_id).update(
         summed_up=held.summed_up, sum_tries=tries, sum_due_at=database_now(plus=seconds)
@@ -176,16 +175,15 @@ def summarize_stretch(
     fence: Callable[[], bool] = always,
     conversation_id: int | None = None,
     on_stored: Callable[[str], None] = _tell_nobody,
-    numbers: range | None = None,
+    numbers: range,
 ) -> Outcome | None:
     """Sum up a stretch of a conversation, once.
 
     `turns` are its turns, or some of them, numbered from 1. The stretch has the `numbers`, and the others are shown
-    beside it; without numbers it is the latest turns, if it is time to sum them up. Nothing comes of small talk.
+    beside it. Nothing comes of small talk.
     `on_stored` is told the summary's id in the transaction that stores it, once the fence stands. Call it outside a
     transaction; raises CallFailed, RetryLater, OutOfBudget or LeaseLost where it has to be tried again later.
     """
-    numbers = _latest(turns) if numbers is None else numbers
     stretch = [turn for turn in turns if turn.number in numbers]
     if not stretch:
         return None
@@ -194,7 +192,7 @@ def summarize_stretch(
         return standing
     scope = CallScope(workspace_id=arrival.workspace.pk, conversation_id=conversation_id)
     shown = _shown(turns, stretch)
-    answer = _ask(shown, scope=scope, budget=budget, fence=fence, person=name_of_user(user=talk.user))
+    answer = _ask(shown, scope=scope, budget=budget, fence=fence, person=name_user(user=talk.user.strip()))
     if answer is None or not isinstance(answer.reply, Summary) or not answer.reply.summary:
         return None
     with transaction.atomic():
@@ -206,20 +204,22 @@ def summarize_stretch(
     return outcome
 
 
-def _latest(turns: Sequence[ConversationTurn]) -> range:
-    """Return the numbers of the latest stretch where it is due, else none."""
-    last, policy = turns[-1].number if turns else 0, settings.POLICY.extraction
-    return range(last - policy.summary_turns + 1, last + 1) if is_summary_due(turns=last, policy=policy) else range(0)
-
-
 def _shown(turns: Sequence[ConversationTurn], stretch: Sequence[ConversationTurn]) -> list[TurnText]:
     """Return what a model is shown: the stretch to the end of its long turns, and the beginning of those beside it."""
     numbers = {turn.number for turn in stretch}
-    pieces = max(1, settings.POLICY.extraction.turns // len(stretch))
+    pieces = max(1, settings.POLICY.extraction.summary_turns // len(stretch))
     return [
-        replace(text, is_beside=turn.number not in numbers)
+        TurnText(
+            number=turn.number,
+            role=turn.role,
+            text=piece,
+            speaker=turn.speaker,
+            said_on=turn.occurred_at.date().isoformat(),
+            is_beside=turn.number not in numbers,
+        )
         for turn in turns
-        for text in as_turn_texts([turn], pieces=pieces if turn.number in numbers else 1)
+        if turn.role is not Role.SYSTEM and (matter := strip_echo(turn.text, turn.speaker))
+        for piece in chunk_text(text=matter, longest=LONGEST_TEXT)[: pieces if turn.number in numbers else 1]
     ]
 
 
@@ -238,7 +238,7 @@ def _find_stored(key: str, arrival: IngestContext) -> Outcome | None:
 def _ask(
     shown: Sequence[TurnText], *, scope: CallScope, budget: CallBudget, fence: Callable[[], bool], person: str
 ) -> ModelAnswer | None:
-    if all(turn.is_beside or says_nothing(turn.text) for turn in shown):
+    if all(turn.is_beside for turn in shown):
         return None
     answers: list[ModelAnswer] = []
     failures = run_requests(
@@ -263,7 +263,6 @@ def _store(
     talk: ConversationKey,
     arrival: IngestContext,
 ) -> Outcome:
-    known = {turn.speaker for turn in stretch if turn.speaker}
     raw = {
         "text": summary,
         "project": talk.project,
@@ -272,7 +271,6 @@ def _store(
         "session": talk.session,
         "source": Source.INTERACTION.value,
         "occurred_at": stretch[-1].occurred_at.isoformat(),
-        "entities": list(find_entities(text=summary, known=known)),
         "idempotency_key": key,
         "is_derived": True,
     }

@@ -1,11 +1,11 @@
 """Create beliefs, in one way for every caller: a cluster, a claim, a curator or a change of structure (C3).
 
-`create_belief` lets an equivalent belief take the evidence if there is one: similarity above 0.92, and the polarity
-guard finds no difference (B8.5, B22). Statements are compared here for all of consolidation.
+`create_belief` lets an equivalent belief take the evidence if there is one: similarity above 0.92, and to the pair
+question the answer is yes (B8.5, B22). Statements are compared here for all of consolidation.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -15,28 +15,28 @@ from typing import Any
 import numpy as np
 import structlog
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memory.domain.errors import EngramError
 from memory.domain.evidence import was_closed_at
 from memory.domain.identity import IdKind, digest_of_statement
-from memory.domain.lifecycle import OWN_ERRORS, BeliefStatus
-from memory.language.analysis import SpokenText
-from memory.language.analysis import SpokenText as Text
-from memory.language.guard import check_polarity, share_something
+from memory.domain.lifecycle import BeliefStatus, Reason
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.evidence import EvidenceInput, record_evidence
 from memory.ledger.transactions import Author, LineageInput, lock_beliefs, record_lineage
 from memory.llm.embeddings import embedder_of
+from memory.llm.reader import reader, spoken
 from memory.llm.requests import StatedBelief
 from memory.models import Belief, BeliefAccess, Erased, FactType, Scope, Workspace
 from memory.models.beliefs import BeliefQuerySet, Timeframe
 from memory.models.fields import new_unused_id
 from memory.search.vectors import Vectors, find_similar_beliefs, read_belief_vectors, store_belief_vectors
+from memory.text.names import SpokenText
+from memory.text.quotes import is_first_person
+from memory.text.words import FUNCTION_WORDS, list_words, words_key
 
 log = structlog.get_logger(__name__)
 _SUBJECT_LENGTH = 200
-_CLAIM_KEY = "claim "  # before the number of a claim that stands where a belief's id would
 
 
 class CreationOutcome(StrEnum):
@@ -72,14 +72,9 @@ class BeliefSource:
     valid_until: datetime | None = None
 
     @property
-    def claim_id(self) -> int | None:
-        """Return the claim that this is as long as it has founded nothing, None for a belief."""
-        return parse_claim_key(self.id)
-
-    @property
-    def claim(self) -> Text:
-        """Return the statement as the guard compares it; whom it speaks of is its subject."""
-        return Text(text=self.statement, speaker=self.subject, language=self.language)
+    def claim(self) -> SpokenText:
+        """Return the statement as it is compared with others; whom it speaks of is its subject."""
+        return SpokenText(text=self.statement, speaker=self.subject, language=self.language)
 
     def was_over(self, *, at: datetime) -> bool:
         """Tell whether it was closed as of a time (C2)."""
@@ -111,6 +106,7 @@ class BeliefDraft:
     is_told: bool = False
     lineage_depth: int = 0
     valid_from: datetime | None = None
+    valid_until: datetime | None = None
 
     @property
     def statement_hash(self) -> str:
@@ -157,18 +153,20 @@ def create_belief(
     author: Author,
     descent: LineageInput | None = None,
     even_suppressed: bool = False,
+    apart_from: Collection[str] = (),
 ) -> CreationResult:
     """Make a belief of what was said, or let the belief that says the same take it.
 
     None is made of what a person put away or erased, unless a curator says it again (`even_suppressed`), nor without
-    evidence. Without a vector a belief cannot be compared yet; with what it descends from it is not. The caller holds
-    the workspace's lock. Raise EmbeddingUnavailable where the workspace has moved to another model than the vector's.
+    evidence. Without a vector a belief cannot be compared yet; with what it descends from it is not, nor with beliefs
+    that it is known to stand `apart_from`. The caller holds the workspace's lock. Raise EmbeddingUnavailable where the
+    workspace has moved to another model than the vector's.
     """
     said = list(said)
     if vector is not None:
         check_embedding_model(workspace_id=draft.workspace_id, model=vector.model)
         parents = [belief.pk for belief in descent.parents] if descent else []
-        if twin := find_equivalent_in_scope(draft=draft, vector=vector, besides=parents):
+        if twin := find_equivalent_in_scope(draft=draft, vector=vector, besides=[*parents, *apart_from]):
             return _join_equivalent(twin, said, author, descent)
     refused = None
     if not even_suppressed:
@@ -187,6 +185,17 @@ def create_belief(
     return CreationResult(outcome=CreationOutcome.CREATED, belief=belief)
 
 
+def compare_ahead(*, draft: BeliefDraft, vector: StatementVector, besides: Sequence[str] = ()) -> None:
+    """Ask the pair questions that `create_belief` will ask of a draft: the reader keeps its answers (F3).
+
+    Called outside of any transaction: nobody waits for the reader, or for its being loaded, under a lock. Raise
+    ModelUnavailable where there is none.
+    """
+    reader().load()
+    find_equivalent_in_scope(draft=draft, vector=vector, besides=besides)
+    find_suppressed(workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector.numbers)
+
+
 def check_embedding_model(*, workspace_id: int, model: str) -> None:
     """Raise EmbeddingUnavailable where a workspace's vectors are another model's by now."""
     if model != embedder_of(workspace_id).name:
@@ -194,8 +203,12 @@ def check_embedding_model(*, workspace_id: int, model: str) -> None:
 
 
 def find_equivalent_in_scope(*, draft: BeliefDraft, vector: StatementVector, besides: Sequence[str] = ()) -> str | None:
-    """Return the active belief of the same scope and language that says the same, None where none does (B8.5)."""
-    alike = beliefs_in_same_scope(draft=draft).active().exclude(pk__in=besides)
+    """Return the belief of the same scope and language that says the same, None where none does (B8.5).
+
+    It is active, or was archived for being stale: fresh support brings that back under its id (B14).
+    """
+    is_stale = Q(status=BeliefStatus.ARCHIVED, status_reason=Reason.STALE_AND_WEAK, archived_by_person_at=None)
+    alike = beliefs_in_same_scope(draft=draft).filter(Q(status=BeliefStatus.ACTIVE) | is_stale).exclude(pk__in=besides)
     return find_equivalent(
         workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector.numbers, among=alike
     )
@@ -251,6 +264,7 @@ def build_belief(*, draft: BeliefDraft, author: Author, belief_id: str = "") -> 
         is_told=draft.is_told,
         lineage_depth=draft.lineage_depth,
         valid_from=draft.valid_from,
+        valid_until=draft.valid_until,
         created_at=now,
         updated_at=now,
         statement_changed_at=now,
@@ -331,10 +345,10 @@ def find_equivalent(
         workspace_id=workspace_id, among=among, model=model.name, vector=vector, above=threshold
     )
     beliefs = Belief.objects.defer("search").in_bulk(alike)
-    return next(
-        (key for key in alike if passes_guard(left=candidate.claim, right=source_of_belief(belief=beliefs[key]).claim)),
-        None,
-    )
+    for key in alike:
+        if says_the_same(left=candidate.claim, right=source_of_belief(belief=beliefs[key]).claim):
+            return key
+    return None
 
 
 def find_tombstone(*, workspace_id: int, candidate: BeliefSource, vector: Vectors) -> str | None:
@@ -353,35 +367,33 @@ def was_statement_erased(*, workspace_id: int, candidate: BeliefSource) -> bool:
     return bool(Erased.objects.for_workspace(workspace_id).filter(digest=digest).exists())
 
 
-def supports_by_guard(*, episode: SpokenText, statement: SpokenText, similarity: float) -> bool:
+def supports_without_call(*, episode: SpokenText, statement: SpokenText, similarity: float) -> bool:
     """Tell whether an episode supports a belief without a call; similarity is on the reference scale."""
     above: float = settings.POLICY.consolidation.reinforce_similarity
-    return similarity > above and passes_guard(left=episode, right=statement)
+    return similarity > above and says_the_same(left=episode, right=statement)
 
 
-def passes_guard(*, left: SpokenText, right: SpokenText) -> bool:
-    """Tell whether no check finds a difference; two texts that break a check are not taken for one claim (E6)."""
-    try:
-        return check_polarity(left=left, right=right).passed
-    except OWN_ERRORS:
-        log.exception("guard_broke")
+def says_the_same(*, left: SpokenText, right: SpokenText) -> bool:
+    """Answer the pair question: do two texts say the same? Sure ones alone; two people's "I" are never one (B8.4).
+
+    The reader of this machine is asked, whichever model else is there: it costs no call.
+    """
+    says_i = is_first_person(left.text) or is_first_person(right.text)
+    if says_i and left.speaker.casefold() != right.speaker.casefold():
         return False
-
-
-def is_statement_readable(statement: SpokenText) -> bool:
-    """Tell whether the checks read a statement at all: one that breaks them is nothing to hold episodes against."""
-    try:
-        check_polarity(left=statement, right=statement)
-    except OWN_ERRORS:
-        log.exception("statement_unreadable")
-        return False
-    return True
+    if words_key(left.text) == words_key(right.text):
+        return True  # whoever is named as the subject of one of them
+    return reader().says_the_same(spoken(left.speaker, left.text), spoken(right.speaker, right.text))
 
 
 def may_be_related(*, episode: SpokenText, statement: SpokenText, similarity: float) -> bool:
     """Tell whether an episode may have anything to say about a belief: far apart, they share a word at least."""
     near: float = settings.POLICY.consolidation.wordless_similarity
-    return similarity >= near or share_something(episode=episode, belief=statement)
+    return similarity >= near or bool(_telling_words(episode) & _telling_words(statement))
+
+
+def _telling_words(said: SpokenText) -> set[str]:
+    return {word.casefold() for word in list_words(said.text)} - FUNCTION_WORDS
 
 
 _BELIEF_COLUMNS = (
@@ -400,16 +412,6 @@ def read_beliefs_with_vectors(*, beliefs: QuerySet[Belief], model: str) -> tuple
     found = {row["id"]: BeliefSource(**row) for row in beliefs.values(*_BELIEF_COLUMNS)}
     ids, vectors = read_belief_vectors(model=model, ids=list(found))
     return [found[key] for key in ids], vectors
-
-
-def parse_claim_key(key: str) -> int | None:
-    """Return the claim that a key names, None where it names a belief."""
-    return int(key.removeprefix(_CLAIM_KEY)) if key.startswith(_CLAIM_KEY) else None
-
-
-def claim_key(claim_id: int) -> str:
-    """Name a claim where beliefs are named."""
-    return f"{_CLAIM_KEY}{claim_id}"
 
 
 def hash_statement(statement: str, subject: str, context: str = "general") -> str:

@@ -4,6 +4,7 @@ Nothing here adds a difference to α or β. What a row weighs depends on the oth
 gives the same result however often a message is delivered.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -128,14 +129,19 @@ def read_evidence_rows(*, belief_id: str) -> list[EvidenceRow]:
 def read_evidence_rows_of(*, beliefs: Collection[str]) -> dict[str, list[EvidenceRow]]:
     """Read the evidence of several beliefs, by belief; what lies outside of the time of one weighs nothing (C2)."""
     found: dict[str, list[EvidenceRow]] = {belief_id: [] for belief_id in beliefs}
-    rows = Evidence.objects.filter(belief__in=beliefs).exclude(episode__status__in=WITHDRAWN_STATUSES)
-    for row in rows.values(*_EVIDENCE_COLUMNS):
+    counted = Evidence.objects.filter(belief__in=beliefs).exclude(episode__status__in=WITHDRAWN_STATUSES)
+    rows = list(counted.values(*_EVIDENCE_COLUMNS))
+    kept: dict[str, list[datetime]] = defaultdict(list)
+    for row in rows:
+        if row["verdict"] == Verdict.SUPPORTS and row["base_weight"] > 0 and _is_own(row):
+            kept[row["belief_id"]].append(row["episode__occurred_at"])
+    for row in rows:
         at = row["valid_at"] or row["episode__occurred_at"]
         found[row["belief_id"]].append(
             EvidenceRow(
                 episode_id=row["episode_id"],
                 verdict=Verdict(row["verdict"]),
-                base_weight=row["base_weight"] if _is_valid_at(row, at) else 0.0,
+                base_weight=row["base_weight"] if _is_valid_at(row, at, kept[row["belief_id"]]) else 0.0,
                 origin=row["episode__origin"],
                 occurred_at=at,
                 is_founding=row["is_founding"],
@@ -146,17 +152,36 @@ def read_evidence_rows_of(*, beliefs: Collection[str]) -> dict[str, list[Evidenc
     return found
 
 
-def _is_valid_at(row: Mapping[str, Any], at: datetime) -> bool:
-    """Tell whether a row is of the time in which its belief holds; what announced the belief always is."""
+def _is_own(row: Mapping[str, Any]) -> bool:
+    """Tell whether a word is of its belief's own project and user."""
+    said_of, said_in = (row["belief__user"], row["belief__project"]), (row["episode__user"], row["episode__project"])
+    return bool(said_of == said_in)
+
+
+def is_taken_back(*, said_at: datetime, day: datetime | None, kept: Collection[datetime]) -> bool:
+    """Tell whether an end was taken back before its day: it was `kept` by a later word of the person concerned (F3)."""
+    return day is not None and any(said_at < word < day for word in kept)
+
+
+def _is_valid_at(row: Mapping[str, Any], at: datetime, kept: Collection[datetime]) -> bool:
+    """Tell whether a row is of the time in which its belief holds; what announced the belief always is.
+
+    What says when a belief ended closes it instead of disproving it, and says nothing once it is taken back.
+    """
+    begin, end = row["belief__valid_from"], row["belief__valid_until"]
     if row["kind"] == EvidenceKind.ANNOUNCED and row["verdict"] == Verdict.SUPPORTS:
         return True
-    begin, end = row["belief__valid_from"], row["belief__valid_until"]
+    if row["kind"] == EvidenceKind.ENDED:
+        is_over = end is not None or is_taken_back(said_at=row["episode__occurred_at"], day=row["valid_at"], kept=kept)
+        if is_over:
+            return False
     return (begin is None or at >= begin) and (end is None or at < end)
 
 
 _EVIDENCE_COLUMNS = (
     "belief_id", "episode_id", "verdict", "base_weight", "episode__origin", "is_founding",
     "episode__occurred_at", "valid_at", "created_at", "kind", "belief__valid_from", "belief__valid_until",
+    "belief__user", "belief__project", "episode__user", "episode__project",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from memory.domain.identity import Actor
 from memory.domain.lifecycle import LIVE, BeliefStatus, Reason
 from memory.history import attribute_changes
 from memory.ledger.confidence import WITHDRAWN_STATUSES, recompute_beliefs
-from memory.ledger.gates import run_immediate_gates
+from memory.ledger.gates import read_announced_ends, run_immediate_gates
 from memory.ledger.transactions import Author, change_status, lock_beliefs
 from memory.models import Basis, Belief, Evidence, EvidenceKind
 
@@ -30,8 +30,9 @@ _INSERT_EVIDENCE = """
 WITH RECURSIVE given AS MATERIALIZED (
     SELECT * FROM unnest(
         %(beliefs)s::text[], %(episodes)s::text[], %(verdicts)s::text[], %(kinds)s::text[], %(weights)s::float8[],
-        %(bases)s::text[], %(reasons)s::text[], %(calls)s::bigint[], %(claims)s::bigint[]
-    ) WITH ORDINALITY AS g (belief_id, episode_id, verdict, kind, weight, basis, reason, call_id, claim_id, place)
+        %(bases)s::text[], %(reasons)s::text[], %(calls)s::bigint[], %(claims)s::bigint[], %(valid_ats)s::timestamptz[]
+    ) WITH ORDINALITY AS g (
+        belief_id, episode_id, verdict, kind, weight, basis, reason, call_id, claim_id, valid_at, place)
 ), shown AS (
     SELECT s.session, s.belief_id, s.surfaced_at FROM memory_shownmemory s
     WHERE s.workspace_id = %(workspace)s AND s.belief_id IS NOT NULL AND s.session IN (
@@ -49,7 +50,7 @@ SELECT %(workspace)s, g.belief_id, g.episode_id, g.verdict, CASE WHEN echo.is_on
 FROM given g JOIN memory_episode e ON e.id = g.episode_id LEFT JOIN memory_claim c ON c.id = g.claim_id
 CROSS JOIN LATERAL (
     SELECT CASE WHEN g.verdict <> 'SUPPORTS' OR since > e.occurred_at THEN since END AS valid_at
-    FROM (SELECT c.holds_from::timestamp AT TIME ZONE 'UTC' AS since) claimed
+    FROM (SELECT coalesce(g.valid_at, c.holds_from::timestamp AT TIME ZONE 'UTC') AS since) claimed
 ) named
 CROSS JOIN LATERAL (
     SELECT g.kind <> 'curator' AND e.source = 'ai' AND EXISTS (
@@ -76,6 +77,7 @@ class EvidenceInput:
     reason: str = ""
     call_id: int | None = None
     claim_id: int | None = None
+    valid_at: datetime | None = None  # since when it is so, where that is told and no claim tells it
 
 
 def record_evidence(
@@ -185,6 +187,7 @@ def _row_arrays(rows: Sequence[tuple[str, EvidenceInput]]) -> dict[str, Any]:
         "reasons": [item.reason for item in items],
         "calls": [item.call_id for item in items],
         "claims": [item.claim_id for item in items],
+        "valid_ats": [item.valid_at for item in items],
     }
 
 
@@ -196,6 +199,7 @@ def _base_weight(item: EvidenceInput) -> float:
     weights = {
         EvidenceKind.CURATOR: policy.curator_weight,
         EvidenceKind.ECHO: 0.0,
+        EvidenceKind.ENDED: policy.announced_weight,
         EvidenceKind.ANNOUNCED: policy.announced_weight
         if item.verdict is Verdict.CONTRADICTS
         else policy.ordinary_weight,
@@ -235,7 +239,7 @@ def recompute_without(
     `supported` are those that lost support.
     """
     attribute_changes(actor=actor, reason=EVIDENCE_FORGOTTEN)
-    _drop_unannounced_ends(beliefs)
+    _reset_announced_ends(beliefs, now)
     recompute_beliefs(beliefs=list(beliefs), now=now)
     supported_still = _with_support(supported)
     bare = [b for b in supported if b.pk not in supported_still and b.status in LIVE and not b.is_pinned]  # D9
@@ -244,16 +248,13 @@ def recompute_without(
     return frozenset(belief.pk for belief in bare)
 
 
-def _drop_unannounced_ends(beliefs: Collection[Belief]) -> None:
-    """Let beliefs hold on whose announced end nothing that is left announces (C1)."""
+def _reset_announced_ends(beliefs: Collection[Belief], now: datetime) -> None:
+    """Let beliefs hold until the last day that what is left announces, or that they were told with; else on (C1)."""
     ahead = [belief for belief in beliefs if belief.status == BeliefStatus.ACTIVE and belief.valid_until]
-    rows = Evidence.objects.filter(
-        belief__in=[belief.pk for belief in ahead], kind=EvidenceKind.ANNOUNCED, verdict=Verdict.CONTRADICTS
-    )
-    announced = set(rows.exclude(episode__status__in=WITHDRAWN_STATUSES).values_list("belief_id", flat=True))
+    days = read_announced_ends(beliefs=ahead, now=now) if ahead else {}
     for belief in ahead:
-        if belief.pk not in announced:
-            belief.valid_until = None
+        if belief.valid_until != days.get(belief.pk):
+            belief.valid_until = days.get(belief.pk)
             belief.save(update_fields=["valid_until"])
 
 

@@ -3,13 +3,13 @@
 `run_immediate_gates` follows each `record_evidence`; `read_facts_of` reads what any gate may know of a belief.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import F, Max, Q, QuerySet
 
 from memory.domain.evidence import (
     EvidenceRow,
@@ -23,8 +23,10 @@ from memory.domain.gates import BeliefFacts, CloseGate, GateDecision, returns_fr
 from memory.domain.lifecycle import CHALLENGES, LIVE, BeliefStatus, Reason
 from memory.history import attribute_changes
 from memory.ledger.confidence import (
+    WITHDRAWN_STATUSES,
     chosen_confidence,
     confidence_policy,
+    is_taken_back,
     read_evidence_rows,
     read_evidence_rows_of,
     recompute_beliefs,
@@ -49,12 +51,15 @@ _WORDS_TO_UPHOLD = 2  # origins that bear out a challenged belief, with none for
 def run_immediate_gates(*, beliefs: Sequence[Belief], gained: Mapping[str, Sequence[Verdict]], author: Author) -> None:
     """Do at once what new evidence asks for without a model.
 
-    What it supports may come back from the archive (B14). What it contradicts may be closed (C1), but in a cycle, whose
-    gates look at all that it brought.
+    What it supports may come back from the archive (B14), or hold beyond its announced end. What it ends is closed,
+    what it announces or denies is challenged (F3). What it contradicts may be closed (C1), but in a cycle, whose gates
+    look at all that it brought.
     """
     returning = [b for b in beliefs if b.status == BeliefStatus.ARCHIVED and Verdict.SUPPORTS in gained.get(b.pk, ())]
     disputed = [b for b in beliefs if b.status in LIVE and Verdict.CONTRADICTS in gained.get(b.pk, ())]
-    closing = [] if author.cycle else disputed
+    end_by_words(beliefs=disputed, author=author)
+    _take_ends_back([b for b in beliefs if Verdict.SUPPORTS in gained.get(b.pk, ())], author)
+    closing = [] if author.cycle else [belief for belief in disputed if belief.status in LIVE]
     asked = [*returning, *closing]
     facts = read_facts_of(beliefs=asked, now=author.now, cycle=author.cycle) if asked else {}
     for belief in returning:
@@ -69,6 +74,94 @@ def run_immediate_gates(*, beliefs: Sequence[Belief], gained: Mapping[str, Seque
     for belief in closing:
         decide_closing(belief=belief, facts=facts[belief.pk], author=author)
     resolve_challenges(beliefs=[belief for belief in beliefs if gained.get(belief.pk)], author=author)
+
+
+_DOUBT = 0.5  # confidence at which what one person said stands no longer by itself
+
+
+def end_by_words(*, beliefs: Sequence[Belief], author: Author) -> None:
+    """Close beliefs that the person concerned says have ended, on their day; challenge what is announced or denied.
+
+    Denied is what somebody told and as much speaks against as for, by messages of the belief's own project and user. A
+    day ahead leaves a belief active until then. What is pinned stands. The caller holds the workspace's lock and the
+    beliefs'.
+    """
+    words = _read_words_against(beliefs, author.now)
+    for belief in beliefs:
+        against = words[belief.pk]
+        if belief.is_pinned or belief.status not in LIVE or not against:
+            continue
+        if ends := against.get(EvidenceKind.ENDED):
+            _end_on(belief, max(ends), author)
+        elif announced := against.get(EvidenceKind.ANNOUNCED):
+            challenge_belief(belief=belief, reason=Reason.ANNOUNCED, at=max(announced), author=author)
+        elif belief.is_told and chosen_confidence(belief) <= _DOUBT:
+            challenge_belief(belief=belief, reason=Reason.DISPUTED, at=author.now, author=author)
+
+
+def _read_words_against(beliefs: Collection[Belief], now: datetime) -> dict[str, dict[str, list[datetime]]]:
+    """Return by belief and kind from when on its own project and user say that it does not hold.
+
+    An end that they took back before its day is left out (F3).
+    """
+    own = Q(episode__user=F("belief__user")) & (
+        Q(episode__project=F("belief__project")) | Q(episode__project=None, belief__project=None)
+    )
+    columns = ("belief", "verdict", "kind", "valid_at", "episode__occurred_at")
+    rows = list(_words_in_force().filter(own, belief__in=[one.pk for one in beliefs]).values_list(*columns))
+    kept: dict[str, list[datetime]] = defaultdict(list)
+    for key, verdict, _, _, said_at in rows:
+        if verdict == Verdict.SUPPORTS:
+            kept[key].append(said_at)
+    words: dict[str, dict[str, list[datetime]]] = defaultdict(lambda: defaultdict(list))
+    for key, verdict, kind, valid_at, said_at in rows:
+        if verdict == Verdict.CONTRADICTS and not is_taken_back(said_at=said_at, day=valid_at, kept=kept[key]):
+            words[key][kind].append(valid_at or min(said_at, now))  # a clock that is ahead announces nothing (C1)
+    return words
+
+
+def _words_in_force() -> QuerySet[Evidence]:
+    """Select the evidence that counts and that no person overruled since, by restoring its belief (B14)."""
+    restored_at = F("belief__restored_by_person_at")
+    rows: QuerySet[Evidence] = Evidence.objects.filter(
+        Q(belief__restored_by_person_at=None) | Q(created_at__gt=restored_at), base_weight__gt=0
+    )
+    return rows.exclude(episode__status__in=WITHDRAWN_STATUSES)
+
+
+def read_announced_ends(*, beliefs: Collection[Belief], now: datetime) -> dict[str, datetime]:
+    """Return by belief the last day that is announced as its end, else the one that it was told with (C1)."""
+    words = _read_words_against(beliefs, now)
+    announced = {key: [*by[EvidenceKind.ENDED], *by[EvidenceKind.ANNOUNCED]] for key, by in words.items()}
+    days = {key: max(ends) for key, ends in announced.items() if ends}
+    founding = Evidence.objects.filter(belief__in=[one.pk for one in beliefs], is_founding=True)
+    told = founding.exclude(episode__status__in=WITHDRAWN_STATUSES).filter(claim__holds_until__isnull=False)
+    for key, last_day in told.values_list("belief_id", "claim__holds_until"):
+        days.setdefault(key, datetime.combine(last_day + timedelta(days=1), time(), tzinfo=UTC))
+    return days
+
+
+def _take_ends_back(beliefs: Sequence[Belief], author: Author) -> None:
+    """Let beliefs hold on whose announced end was taken back before its day by the words that came in (F3)."""
+    ahead = [one for one in beliefs if one.status in LIVE and one.valid_until and one.valid_until > author.now]
+    announced = Evidence.objects.filter(verdict=Verdict.CONTRADICTS, valid_at=F("belief__valid_until"))
+    announced = announced.filter(belief__in=[one.pk for one in ahead])
+    said = set(announced.values_list("belief_id", flat=True)) if ahead else set()
+    days = read_announced_ends(beliefs=ahead, now=author.now) if said else {}
+    for belief in (one for one in ahead if one.pk in said):
+        set_valid_until(belief=belief, at=days.get(belief.pk), author=author)
+
+
+def _end_on(belief: Belief, day: datetime, author: Author) -> None:
+    """Close a belief as of a day; as of the word that ends it, where that names a day before all that bears it out."""
+    rows = [row for row in read_evidence_rows(belief_id=belief.pk) if row.base_weight > 0]
+    is_known_before = any(row.occurred_at < day for row in rows if row.verdict is Verdict.SUPPORTS)
+    against = [_said_at(row) for row in rows if row.verdict is Verdict.CONTRADICTS]
+    at = day if is_known_before else max([day, *against])
+    if at > author.now:
+        set_valid_until(belief=belief, at=at, author=author)
+    else:
+        close_belief(belief=belief, at=at, author=author)
 
 
 def decide_closing(*, belief: Belief, facts: BeliefFacts, author: Author) -> GateDecision:
@@ -90,9 +183,9 @@ class BeliefDecision:
 
 
 # Why a status changes where evidence that came in asks for it: no cycle's doing and no curator's.
-IMMEDIATE_REASONS = frozenset(
-    {Reason.FRESH_SUPPORT, Reason.CONFIDENT_AGAIN, Reason.CHANGED, Reason.UPHELD, Reason.UNCONFIRMED}
-)
+IMMEDIATE_REASONS = CHALLENGES | {
+    Reason.FRESH_SUPPORT, Reason.CONFIDENT_AGAIN, Reason.CHANGED, Reason.UPHELD, Reason.UNCONFIRMED,
+}  # fmt: skip
 
 
 def record_decisions(*, cycle: Cycle | None, decided: Sequence[BeliefDecision]) -> None:
@@ -165,11 +258,36 @@ def resolve_challenges(*, beliefs: Sequence[Belief], author: Author) -> None:
     replaced = Lineage.objects.filter(
         child__in=ids, kind=LineageKind.SUPERSESSION, parent__status=BeliefStatus.CHALLENGED
     )
+    _uphold_without_reason(beliefs, author)
     concerned = {*replaced.values_list("parent_id", flat=True), *(one.pk for one in beliefs if is_challenged(one))}
     here = {belief.pk: belief for belief in beliefs}
     for belief in lock_beliefs(concerned) if concerned else []:
         if is_challenged(belief) and not belief.is_pinned:
             _resolve(here.get(belief.pk, belief), author)
+
+
+def _uphold_without_reason(beliefs: Sequence[Belief], author: Author) -> None:
+    """Uphold what was challenged because its reason ended and is said to hold all the same (F1)."""
+    for belief in beliefs:
+        if belief.status == BeliefStatus.CHALLENGED and belief.status_reason == Reason.REASON_ENDED:
+            ended_at = _reason_ended_at(belief)
+            rows = [row for row in read_evidence_rows(belief_id=belief.pk) if not ended_at or _said_at(row) > ended_at]
+            newest = max(rows, key=lambda row: (_said_at(row), row.episode_id), default=None)
+            if newest and newest.verdict is Verdict.SUPPORTS:
+                change_status(
+                    belief=belief, new=BeliefStatus.ACTIVE, reason=Reason.UPHELD, actor=author.actor, now=author.now
+                )
+
+
+def _reason_ended_at(belief: Belief) -> datetime | None:
+    """Return when it was last said that a belief's reason is over, else the day on which that held no more."""
+    reasons = Belief.objects.closed().filter(
+        pk__in=Evidence.objects.filter(belief=belief, is_founding=True).values("claim__because")
+    )
+    against = _words_in_force().filter(belief__in=reasons.values("pk"), verdict=Verdict.CONTRADICTS)
+    said_at: datetime | None = against.aggregate(at=Max("episode__occurred_at"))["at"]
+    closed_at: datetime | None = reasons.aggregate(at=Max("valid_until"))["at"]
+    return said_at or closed_at
 
 
 def _resolve(belief: Belief, author: Author) -> None:
@@ -248,13 +366,21 @@ def close_belief(*, belief: Belief, at: datetime, author: Author) -> Belief | No
         belief=belief, new=BeliefStatus.INVALIDATED, reason=Reason.CHANGED, actor=author.actor, now=author.now
     )
     recompute_beliefs(beliefs=[belief], now=author.now)
+    _challenge_what_rests_on(belief, author)
     if successor := _declared_successor(belief):
         set_valid_from(belief=successor, at=at, author=author)
-    elif successor := _find_successor(belief, against):
+    elif successor := None if is_ended_by_words(belief) else _find_successor(belief, against):
         set_valid_from(belief=successor, at=at, author=author)
         descent = LineageInput(parents=[belief], kind=LineageKind.SUPERSESSION, reason=Reason.CHANGED)
         record_lineage(child=successor, descent=descent, author=author)
     return successor
+
+
+def _challenge_what_rests_on(belief: Belief, author: Author) -> None:
+    """Challenge what was told with a belief as its reason, until a later word upholds or ends it (F1)."""
+    founded = Evidence.objects.filter(is_founding=True, claim__because=belief.pk, belief__status=BeliefStatus.ACTIVE)
+    for dependent in lock_beliefs(founded.values("belief")) if founded.exists() else []:
+        challenge_belief(belief=dependent, reason=Reason.REASON_ENDED, at=author.now, author=author)
 
 
 def set_valid_from(*, belief: Belief, at: datetime, author: Author) -> None:
@@ -301,6 +427,11 @@ def _contradicting_since(belief: Belief, at: datetime) -> set[str]:
         for row in rows
         if row.base_weight > 0 and row.verdict is Verdict.CONTRADICTS and row.occurred_at >= at
     }
+
+
+def is_ended_by_words(belief: Belief) -> bool:
+    """Tell whether the person concerned said that a belief has ended: only their words name what replaces it (F3)."""
+    return bool(_words_in_force().filter(belief=belief, kind=EvidenceKind.ENDED).exists())
 
 
 def _find_successor(belief: Belief, against: set[str]) -> Belief | None:

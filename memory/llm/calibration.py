@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from memory.domain.policy import Policy
 from memory.domain.similarity import PairLabel, Profile, fit_profile
-from memory.language.analysis import SpokenText
-from memory.language.guard import check_polarity
+from memory.llm.reader import reader
 from memory.llm.types import Embedder
 
 
@@ -30,15 +29,15 @@ def calibrate(*, embedder: Embedder, pairs: Sequence[LabelledPair], policy: Poli
         "reinforce": policy.consolidation.reinforce_similarity,
     }
     alike = profile.reference(np.array(_cosines(embedder, held_out))) > thresholds["reinforce"]
-    passed = np.array([_guard_passes(pair) for pair in held_out])
+    agreed = np.array([reader().says_the_same(pair.a, pair.b) for pair in held_out])
     return CalibrationReport(
         profile=profile,
         fitted_pairs=len(known),
         held_out_pairs=len(held_out),
         raw_thresholds={name: round(profile.raw(value), 4) for name, value in thresholds.items()},
-        guard=_measure(held_out, passed),
+        pair_question=_measure(held_out, agreed),
         threshold=_measure(held_out, alike),
-        both=_measure(held_out, passed & alike),
+        both=_measure(held_out, agreed & alike),
     )
 
 
@@ -66,13 +65,13 @@ class ErrorRates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationReport:
-    """A profile, and how guard, threshold and both together do on the held-out half."""
+    """A profile, and how pair question, threshold and both together do on the held-out half."""
 
     profile: Profile
     fitted_pairs: int
     held_out_pairs: int
     raw_thresholds: dict[str, float]
-    guard: ErrorRates
+    pair_question: ErrorRates
     threshold: ErrorRates
     both: ErrorRates
 
@@ -94,11 +93,6 @@ def split_pairs(*, pairs: Iterable[LabelledPair]) -> tuple[list[LabelledPair], l
 def _cosines(embedder: Embedder, pairs: Sequence[LabelledPair]) -> list[float]:
     vectors = embedder.embed([text for pair in pairs for text in (pair.a, pair.b)])
     return [float(cosine) for cosine in np.einsum("ij,ij->i", vectors[::2], vectors[1::2])]
-
-
-def _guard_passes(pair: LabelledPair) -> bool:
-    left, right = (SpokenText(text=text, language=pair.language) for text in (pair.a, pair.b))
-    return check_polarity(left=left, right=right).passed
 
 
 def _measure(pairs: Sequence[LabelledPair], taken: NDArray[np.bool_]) -> ErrorRates:

@@ -46,6 +46,15 @@ def find_replies(*, scope: CallScope, requests: Sequence[Request], model: Langua
     return [_stored_reply(request, newest.get(_reply_key(request, model))) for request in requests]
 
 
+def has_timed_out(*, scope: CallScope, request: Request, model: LanguageModel) -> bool:
+    """Tell whether this model was asked the same before, and did not answer in time."""
+    purpose, name, version, input_hash = _reply_key(request, model)
+    calls = ModelCall.objects.for_workspace(scope.workspace_id).filter(
+        purpose=purpose, model=name, prompt_version=version, input_hash=input_hash, outcome=CallOutcome.TIMEOUT
+    )
+    return calls.filter(episodes=request.episodes[0].id).exists()  # an index finds them by it
+
+
 def _reply_key(request: Request, model: LanguageModel) -> tuple[str, str, str, str]:
     """Name what two calls share that must have the same answer."""
     purpose = request.purpose

@@ -2,7 +2,7 @@
 
 `LocalEmbedder` embeds one text at a time: a text has the same vector in any company, which a model with quantised
 activations gives in no other way (batches of sixteen would save a quarter of the time). `LocalVerdicts` judges pairs
-by a classifier, under the rules' veto (B11), and leaves all else to another language model.
+by a classifier (B11), and leaves all else to another language model.
 """
 
 from __future__ import annotations
@@ -14,19 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory.domain.evidence import Verdict
 from memory.domain.similarity import Profile
-from memory.language.analysis import SpokenText
-from memory.language.first_person import is_first_person, to_third_person
-from memory.language.relations import judge_pair
-from memory.language.subjects import find_named_person, find_named_subject
-from memory.language.verdicts import Judgement
-from memory.llm.offline import claim_of_belief, claim_of_episode
 from memory.llm.onnx_models import (
     ModelFiles,
     ModelUnavailable,
@@ -226,7 +220,7 @@ class LocalVerdicts:
 
     @property
     def is_offline(self) -> bool:
-        """Tell whether all else comes from rules on this machine, too."""
+        """Tell whether all else comes from this machine, too."""
         return self._base.is_offline
 
     def model_for(self, purpose: str) -> str:
@@ -267,74 +261,47 @@ _PAIR_PURPOSES = (Purpose.CLASSIFY, Purpose.CONTRADICT)
 _MAX_NAME = 100  # characters of a model's name in the ledger
 
 
-class _Pair(NamedTuple):
-    """What was said and what is believed, how alike they are, and who "I" is where no speaker is named."""
-
-    said: SpokenText
-    believed: SpokenText
-    similarity: float | None = None
-    person: str = ""
+ENTAILED = 0.7  # probability; what a classifier is less sure of says nothing
+CONTRADICTED = 0.8  # more is asked here: such classifiers are quick to find a contradiction in another topic
+_WHY_CONTRADICTED = "it says otherwise"
 
 
 def _classify(classifier: str, request: ClassificationRequest, timeout: float) -> Verdicts:
-    unknown = ((None,) * len(request.episodes),) * len(request.beliefs)
-    asked = [
-        (belief.id, episode.id, _Pair(claim_of_episode(episode), claim_of_belief(belief), similarity, request.person))
-        for belief, row in zip(request.beliefs, request.similarities or unknown, strict=True)
-        for episode, similarity in zip(request.episodes, row, strict=True)
-    ]
-    judged = _judge_pairs(classifier, [pair for _, _, pair in asked], timeout)
+    asked = [(belief, episode) for belief in request.beliefs for episode in request.episodes]
+    judged = _judge_pairs(classifier, [(episode.text, belief.statement) for belief, episode in asked], timeout)
     return Verdicts(
         verdicts=[
-            EpisodeVerdict(belief=belief, id=episode, verdict=one.verdict, reason=one.reason)
-            for (belief, episode, _), one in zip(asked, judged, strict=True)
+            EpisodeVerdict(
+                belief=belief.id,
+                id=episode.id,
+                verdict=verdict,
+                reason=_WHY_CONTRADICTED if verdict is Verdict.CONTRADICTS else "",
+            )
+            for (belief, episode), verdict in zip(asked, judged, strict=True)
         ]
     )
 
 
 def _find_contradiction(classifier: str, request: ContradictionRequest, timeout: float) -> Contradiction:
-    """Name the beliefs that are contradicted, and why the first is."""
-    fact = claim_of_belief(request.fact)
-    judged = _judge_pairs(classifier, [_Pair(fact, claim_of_belief(belief)) for belief in request.beliefs], timeout)
-    found = {number: one.reason for number, one in enumerate(judged, 1) if one.verdict is Verdict.CONTRADICTS}
-    return Contradiction(contradicts=list(found), reason=next(iter(found.values()), ""))
+    """Name the beliefs that cannot be true beside a fact."""
+    pairs = [(request.fact.statement, belief.statement) for belief in request.beliefs]
+    judged = _judge_pairs(classifier, pairs, timeout)
+    found = [number for number, verdict in enumerate(judged, 1) if verdict is Verdict.CONTRADICTS]
+    return Contradiction(contradicts=found, reason=_WHY_CONTRADICTED if found else "")
 
 
-def _judge_pairs(classifier: str, pairs: Sequence[_Pair], timeout: float) -> list[Judgement]:
-    texts = [(_premise(one), one.believed.text) for one in pairs]
+def _judge_pairs(classifier: str, pairs: Sequence[tuple[str, str]], timeout: float) -> list[Verdict]:
+    """Judge what a text, first, says of another, both as they stand."""
     try:
-        classes = pair_classifier(named=classifier).classify(texts, seconds=timeout)
+        classes = pair_classifier(named=classifier).classify(pairs, seconds=timeout)
     except ModelUnavailable as error:
         raise CallFailed(str(error), kind=FailureKind.AUTH) from error
     except PairsTimedOut as error:
         raise CallFailed(f"{len(pairs)} pairs took longer than {timeout:g} s", kind=FailureKind.TIMEOUT) from error
-    return [_judge_pair(pair, found) for pair, found in zip(pairs, classes, strict=True)]
+    return [_verdict_of(found) for found in classes]
 
 
-def _judge_pair(pair: _Pair, found: PairClasses) -> Judgement:
-    if _name_different_people(pair):
-        return Judgement(verdict=Verdict.IRRELEVANT, reason="They tell of different people.")
-    return judge_pair(
-        episode=pair.said,
-        belief=pair.believed,
-        similarity=pair.similarity,
-        entailment=found.entailment,
-        contradiction=found.contradiction,
-    )
-
-
-def _name_different_people(pair: _Pair) -> bool:
-    """Tell whether one text begins with what a person does, and the other with another name (E3)."""
-    said, believed, speaker = pair.said, pair.believed, pair.said.speaker or pair.person
-    subjects = [find_named_subject(one.text, language=one.language) for one in (said, believed)]
-    people = [find_named_person(one.text, language=one.language) for one in (said, believed)]
-    if speaker and is_first_person(said.text, said.language):
-        subjects[0] = people[0] = frozenset(speaker.lower().split())
-    return all(subjects) and any(people) and not subjects[0] & subjects[1]
-
-
-def _premise(pair: _Pair) -> str:
-    """Say of whom a text in the first person tells: a classifier knows no speakers."""
-    speaker = pair.said.speaker or pair.person
-    told = to_third_person(pair.said.text, speaker=speaker, language=pair.said.language)
-    return told or (f"{speaker}: {pair.said.text}" if speaker else pair.said.text)
+def _verdict_of(found: PairClasses) -> Verdict:
+    if found.contradiction >= CONTRADICTED:
+        return Verdict.CONTRADICTS
+    return Verdict.SUPPORTS if found.entailment >= ENTAILED else Verdict.IRRELEVANT

@@ -1,15 +1,16 @@
-"""Answers and vectors without a network: rules in place of a language model, a static table of word vectors.
+"""Answers and vectors without a network: the reader that ships with the project, and a static table of word vectors.
 
-`OfflineModel` says plainly less than a model would; `StaticEmbedder` knows words but not their order, some 50 µs a
-text.
+`OfflineModel` answers every request of a language model by quoting and comparing: it writes no sentence of its own,
+and says IRRELEVANT where it is unsure. `StaticEmbedder` knows words but not their order, some 50 µs a text.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from datetime import date
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,53 +22,30 @@ from numpy.typing import NDArray
 
 from memory.domain.evidence import Verdict
 from memory.domain.similarity import Profile
-from memory.domain.taxonomy import ExtractedFact, Role
-from memory.language.analysis import SpokenText
-from memory.language.claims import ReadClaim, Speech, read_claims
-from memory.language.clauses import EVIDENCE
-from memory.language.contradictions import Side, find_contradiction, language_of, read_side
-from memory.language.facts import find_facts, read_facts
-from memory.language.guard import check_polarity
-from memory.language.subjects import Timeframe, find_entities
-from memory.language.synthesis import (
-    ExtractedStatement,
-    SourceText,
-    divide_by_context,
-    extract_statement,
-    summarize_sentences,
-)
-from memory.language.third_person import person_of
-from memory.language.traits import IMPORTANCE, read_category, read_causes, read_confidence, read_valence
-from memory.language.verdicts import judge_by_rules
+from memory.domain.taxonomy import Role
+from memory.language.subjects import Timeframe
+from memory.llm.offline_reading import BORNE_OUT, DENIED, HOLDS_IN_PART, IDLE, read_offline
 from memory.llm.profiles import load_profile
+from memory.llm.reader import CHANGE, CONTRADICTS, LASTING, NONE, PARTIAL, SUPPORTS, reader, spoken
 from memory.llm.replies import (
-    OTHER,
-    ClaimsReply,
+    LONGEST_STATEMENT,
     Contradiction,
     Division,
     EpisodeVerdict,
-    Facts,
     Reply,
-    StatedClaim,
-    StatedFact,
-    StatedFacts,
-    Statement,
     Summary,
     Synthesis,
-    ToldFact,
     Union,
     Verdicts,
     write_reply,
 )
 from memory.llm.requests import (
-    ClaimsRequest,
     ClassificationRequest,
     ContradictionRequest,
     EpisodeText,
-    FactsRequest,
     MergeRequest,
     MetaRequest,
-    RememberRequest,
+    ReadingRequest,
     Request,
     RevisionRequest,
     SplitRequest,
@@ -77,261 +55,241 @@ from memory.llm.requests import (
     TurnText,
 )
 from memory.llm.types import Completion, Embedded, Embedder, reject_blank, unit_rows
+from memory.text.names import NOBODY
+from memory.text.quotes import is_first_person, quote, quote_words, unquote
+from memory.text.sentences import split_sentences
+from memory.text.words import POINTING, count_words, is_question, list_names, list_words, words_key
 
-OFFLINE_MODEL = "offline-rules-2"
+OFFLINE_MODEL = "offline-reader-1"  # counted up where thresholds change; the file's hash follows it
 
 
 class OfflineModel:
-    """The second implementation of LanguageModel: extracts and judges by rules, unsure means IRRELEVANT."""
+    """The second implementation of LanguageModel: one small model that compares; unsure means IRRELEVANT."""
 
     is_offline = True
 
     def model_for(self, purpose: str) -> str:
-        """Name the rules; they serve every purpose."""
-        return OFFLINE_MODEL
+        """Name the reader and the version of its file; it serves every purpose."""
+        return f"{OFFLINE_MODEL}@{reader().version}"
 
     def parameters_for(self, purpose: str) -> dict[str, str | float]:
-        """Return nothing: rules have no settings."""
+        """Return nothing: its thresholds are no settings."""
         return {}
 
     def complete(self, *, request: Request, timeout: float) -> Completion:
-        """Answer at once, counting no tokens; where no sentence can stand alone the statement is blank."""
+        """Answer on this machine, counting no tokens; a blank statement says that no sentence can stand alone."""
+        began = time.monotonic()
         reply = _answer(request)
         return Completion(
-            reply=reply, raw=write_reply(request=request, reply=reply), input_tokens=0, output_tokens=0, latency_ms=0
+            reply=reply,
+            raw=write_reply(request=request, reply=reply),
+            input_tokens=0,
+            output_tokens=0,
+            latency_ms=round((time.monotonic() - began) * 1000),
         )
 
 
 def _answer(request: Request) -> Reply:
     match request:
+        case ReadingRequest():
+            return read_offline(request)
         case SynthesisRequest():
-            return _synthesize(request.episodes)
+            return _synthesize(request.episodes, request.person)
         case ClassificationRequest():
             return _classify(request)
         case RevisionRequest():
-            return _synthesize(_episodes_with(request, Verdict.CONTRADICTS))
+            judged = zip(request.episodes, request.verdicts, strict=True)
+            against = [episode for episode, verdict in judged if verdict == Verdict.CONTRADICTS]
+            return _synthesize(against, request.person)
         case SplitRequest():
-            return _split(request)
+            return Division(parts=[])  # a circumstance is found by models that write
         case MergeRequest():
             return _merge(request)
-        case FactsRequest():
-            return _extract_turn_facts(request)
         case SummaryRequest():
             return _summarize(request)
         case MetaRequest():
-            return _synthesize(())  # rules find sentences, and make no new ones
-        case RememberRequest():
-            return _extract_facts(request)
+            return _NO_STATEMENT  # nothing here makes a new sentence of several
         case ContradictionRequest():
             return _find_contradiction(request)
-        case ClaimsRequest():
-            return _read_claims(request)
     assert_never(request)
 
 
-def _synthesize(episodes: Sequence[EpisodeText]) -> Synthesis:
-    """State the most central sentence of the episodes that can stand alone."""
-    found = extract_statement(episodes=[_as_source_text(episode) for episode in episodes], embed=_embed)
-    if found is None:
-        return Synthesis(statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
-    return Synthesis(**_as_statement(found).model_dump())
+_NO_STATEMENT = Synthesis(statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
+_MOST_SENTENCES = 120  # of a cluster, or of some turns: a second or two of one core
+_FEWEST_WORDS = 3
+_ASSERTS = 0.5  # of lasting or change, from which what somebody said is fit to be a statement of several texts
+_NEAREST_SENTENCES = 8  # of an episode, that a belief is judged by
 
 
-def _as_statement(found: ExtractedStatement) -> Statement:
-    return Statement(
-        statement=found.statement,
-        subject=found.subject,
-        predicate=found.predicate,
-        context=found.context,
-        timeframe=found.timeframe,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """A sentence of an episode or a turn; the person is "" for a text that nobody speaks in."""
+
+    text: str
+    person: str
+    source: int  # the place of its episode or turn
+    context: str  # its message, as the reader weighs it
+
+    @property
+    def statement(self) -> str:
+        return quote(self.person, self.text) if self.person else self.text
+
+
+def _synthesize(episodes: Sequence[EpisodeText], person: str) -> Synthesis:
+    """State the sentence most like what the other episodes say, as it stands or quoted; blank where none is fit."""
+    said = [
+        sentence
+        for place, episode in enumerate(episodes)
+        for sentence in _sentences_of(episode.text, _person_in(episode, person), place)
+        if not (sentence.person == "" and _points_back(sentence.text))
+    ][:_MOST_SENTENCES]
+    worth = reader().worth([(one.text, one.context) for one in said])
+    fit = [
+        one
+        for one, odds in zip(said, worth, strict=True)
+        if (odds[LASTING] + odds[CHANGE] >= _ASSERTS if one.person else odds[NONE] < IDLE)
+        and len(one.statement.split()) <= LONGEST_STATEMENT
+    ]
+    if not fit:
+        return _NO_STATEMENT
+    chosen = fit[int(_centrality(fit).argmax())]
+    return Synthesis(
+        statement=chosen.statement,
+        subject=chosen.person or next(iter(list_names(chosen.text)), " ".join(chosen.text.split()[:2])),
+        predicate="says",
+        context="general",
+        timeframe=Timeframe.CURRENT,
     )
 
 
-def _as_source_text(episode: EpisodeText) -> SourceText:
-    return SourceText(id=episode.id, text=episode.text, speaker=episode.speaker, language=episode.language)
+def _person_in(episode: EpisodeText, person: str) -> str:
+    """Return who speaks in an episode: its speaker, else the person whose memory it is where it says "I"."""
+    return episode.speaker or ((person or NOBODY) if is_first_person(episode.text) else "")
 
 
-def _embed(texts: Sequence[str]) -> NDArray[np.float32]:
-    return static_embedder().embed(texts)
+def _sentences_of(text: str, person: str, source: int, role: str = Role.USER) -> list[_Said]:
+    """Return the sentences of a text that may be stated: no questions, nothing of one or two words."""
+    sentences = split_sentences(text)
+    context = f"{'user' if role == Role.USER else 'assistant'}: {' '.join(sentences)[:_CONTEXT]}"
+    return [
+        _Said(text=sentence, person=person, source=source, context=context)
+        for sentence in sentences
+        if count_words(sentence) >= _FEWEST_WORDS and not is_question(sentence)
+    ]
 
 
-def _episodes_with(request: RevisionRequest | SplitRequest, *verdicts: Verdict) -> list[EpisodeText]:
-    judged = zip(request.episodes, request.verdicts, strict=True)
-    return [episode for episode, verdict in judged if verdict in verdicts]
+_CONTEXT = 900  # characters of a message, as in training
 
 
-def _split(request: SplitRequest) -> Division:
-    """Divide where the episodes of each side name a circumstance of their own, else not."""
-    sides = _episodes_with(request, Verdict.SUPPORTS), _episodes_with(request, Verdict.CONTRADICTS, Verdict.PARTIAL)
-    in_favour, against = ([_as_source_text(episode) for episode in side] for side in sides)
-    policy = settings.POLICY.restructure
-    found = divide_by_context(in_favour=in_favour, against=against, policy=policy, embed=_embed)
-    return Division(parts=[_as_statement(part) for part in found or ()])
+def _points_back(sentence: str) -> bool:
+    """Tell whether a sentence begins with a word for something said before it."""
+    return next(iter(list_words(sentence)), "").casefold() in POINTING
+
+
+def _centrality(said: Sequence[_Said]) -> NDArray[np.float32]:
+    """Return how like each sentence is to what each source says: the mean cosine to the nearest sentence of each.
+
+    So a long text counts as much as a short one.
+    """
+    vectors = reader().vectors([_spoken(one) for one in said])
+    cosines = vectors @ vectors.T
+    sources = np.array([one.source for one in said])
+    nearest = [cosines[:, sources == source].max(axis=1) for source in dict.fromkeys(sources.tolist())]
+    central: NDArray[np.float32] = np.mean(nearest, axis=0)
+    return central
+
+
+def _spoken(said: _Said) -> str:
+    return f"{said.person}: {said.text}" if said.person else said.text
+
+
+def _belief_as_spoken(belief: StatedBelief, person: str) -> str:
+    """Return a belief as the reader compares it: a quote behind its speaker's name, without the marks."""
+    quoted = unquote(belief.statement)
+    return spoken(*quoted) if quoted else spoken(person, belief.statement)
+
+
+def _classify(request: ClassificationRequest) -> Verdicts:
+    """Judge each belief by the sentences of each episode that are nearest to it; what is over is not known here."""
+    verdicts = []
+    for place, episode in enumerate(request.episodes):
+        person = episode.speaker or request.person
+        said = [_spoken(one) for one in _all_sentences(episode.text, person, place)]
+        vectors = reader().vectors(said)
+        for belief in request.beliefs:
+            verdict, reason = _judge(_belief_as_spoken(belief, person), said, vectors)
+            verdicts.append(EpisodeVerdict(belief=belief.id, id=episode.id, verdict=verdict, reason=reason))
+    return Verdicts(verdicts=verdicts)
+
+
+def _all_sentences(text: str, person: str, source: int) -> Iterable[_Said]:
+    """Return every sentence of a text, the text itself where it has none."""
+    sentences = split_sentences(text) or [text.strip() or "…"]
+    return [_Said(text=sentence, person=person, source=source, context="") for sentence in sentences]
+
+
+def _judge(belief: str, said: Sequence[str], vectors: NDArray[np.float32]) -> tuple[Verdict, str]:
+    """Return the surest word of an episode's sentences on a belief, and why; unsure is IRRELEVANT."""
+    if words_key(belief) in map(words_key, said):  # the head saw no mere repetitions in training
+        return Verdict.SUPPORTS, ""
+    nearest = np.argsort(-(vectors @ reader().vectors([belief])[0]), kind="stable")[:_NEAREST_SENTENCES]
+    odds = reader().relation([(belief, said[place]) for place in nearest]).max(axis=0)
+    supports, contradicts, partial = (
+        float(odds[column]) if odds[column] >= least else 0.0
+        for column, least in ((SUPPORTS, BORNE_OUT), (CONTRADICTS, DENIED), (PARTIAL, HOLDS_IN_PART))
+    )
+    if contradicts and contradicts >= max(supports - _CLOSE, partial):
+        return Verdict.CONTRADICTS, "it says otherwise"
+    if partial and partial >= supports:
+        return Verdict.PARTIAL, "it holds in part"
+    return (Verdict.SUPPORTS, "") if supports else (Verdict.IRRELEVANT, "")
+
+
+_CLOSE = 0.1  # an episode with a sentence for and one against, about as sure, is no support
 
 
 def _merge(request: MergeRequest) -> Union:
-    """Agree only where nothing tells the two apart: above the threshold, and past the guard."""
-    first, second = request.beliefs
-    alike = request.similarity > settings.POLICY.gate.merge_similarity
-    same = alike and check_polarity(left=claim_of_belief(first), right=claim_of_belief(second)).passed
+    """Agree where two statements are alike and each bears out the other."""
+    first, second = (_belief_as_spoken(belief, request.person) for belief in request.beliefs)
+    same = request.similarity > settings.POLICY.gate.merge_similarity and reader().says_the_same(first, second)
     return Union(same=same, statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
 
 
-def _extract_turn_facts(request: FactsRequest) -> Facts:
-    """Take each sentence that stands alone for a fact; one that is told twice quotes both turns."""
-    told: dict[tuple[str, str, str], ToldFact] = {}
-    for turn in request.turns:
-        for fact in _facts_of(turn, request):
-            key = (turn.role, turn.speaker, fact.text.casefold())
-            earlier = told.get(key)
-            turns = [*(earlier.turns if earlier else ()), *fact.turns]
-            told[key] = ToldFact(
-                text=fact.text,
-                category=fact.category,
-                confidence=fact.confidence,
-                entities=list(fact.entities),
-                causes=list(fact.causes),
-                importance=fact.importance,
-                valence=fact.valence,
-                turns=turns,
-            )
-    return Facts(facts=list(told.values()))
-
-
-def _facts_of(turn: TurnText, request: FactsRequest | SummaryRequest) -> list[ExtractedFact]:
-    if turn.role == Role.USER and not turn.speaker and request.person:
-        return _claims_of(turn, request.person)
-    if turn.role == Role.ASSISTANT and not turn.speaker and request.person:
-        return []  # an assistant asserts nothing about its user (E2)
-    return find_facts(
-        text=turn.text,
-        role=Role(turn.role),
-        number=turn.number,
-        speaker=turn.speaker,
-        known={one.speaker for one in request.turns if one.speaker},
-        said_on=_parse_day(turn.said_on),
-    )
-
-
-def _claims_of(turn: TurnText, person: str) -> list[ExtractedFact]:
-    """Read what somebody who talks to an assistant asserts (E1): their claims, each a fact of its own."""
-    speech = Speech(user=person, said_on=_parse_day(turn.said_on))
-    claims = [claim for claim in read_claims(text=turn.text, speech=speech) if claim.mode in EVIDENCE]
-    return [
-        ExtractedFact(
-            text=claim.sentence,
-            category=(category := read_category(said=claim.words, german=claim.language == "de")),
-            confidence=read_confidence(said=claim.words, is_by_model=False),
-            turns=(turn.number,),
-            entities=find_entities(text=claim.sentence, own=(person,), german=claim.language == "de"),
-            causes=read_causes(sentence=claim.words),
-            importance=IMPORTANCE[category],
-            valence=read_valence(said=claim.words),
-        )
-        for claim in claims
-        if claim.is_told or claim.strength >= _WORTH_KEEPING
-    ]
-
-
-_WORTH_KEEPING = 0.35  # strength from which what is said in passing is kept as a fact
-
-
-def _parse_day(written: str) -> date | None:
-    return date.fromisoformat(written) if written else None
-
-
 def _summarize(request: SummaryRequest) -> Summary:
-    """Take the sentences most like all others, in their order."""
-    told = [fact.text for turn in request.turns if not turn.is_beside for fact in _facts_of(turn, request)]
-    return Summary(summary=summarize_sentences(sayings=told, embed=_embed))
+    """Quote the three sentences most like what all turns say, in their order; blank where no user tells anything."""
+    said = [
+        sentence
+        for place, turn in enumerate(request.turns)
+        if not turn.is_beside and turn.role in _SPEAKING
+        for sentence in _sentences_of(turn.text, _speaker_of(turn, request.person), place, turn.role)
+        if count_words(sentence.text) < LONGEST_STATEMENT
+    ][:_MOST_SENTENCES]
+    users = {place for place, turn in enumerate(request.turns) if turn.role == Role.USER}
+    worth = reader().worth([(one.text, one.context) for one in said])
+    kept = [one for one, odds in zip(said, worth, strict=True) if one.source not in users or odds[NONE] < IDLE]
+    if not any(one.source in users for one in kept):
+        return Summary(summary="")
+    chosen = sorted(np.argsort(-_centrality(kept), kind="stable")[:_SUMMARY_SENTENCES])
+    return Summary(summary=" ".join(quote_words(kept[place].person, kept[place].text) for place in chosen))
 
 
-def claim_of_belief(belief: StatedBelief) -> SpokenText:
-    """Return a belief as rules compare it: its speaker is its subject, as in the polarity guard."""
-    return SpokenText(text=belief.statement, speaker=belief.subject, language=belief.language)
+_SUMMARY_SENTENCES = 3
+_SPEAKING = frozenset({Role.USER, Role.ASSISTANT})  # what tools print is no part of what was said
 
 
-def _extract_facts(request: RememberRequest) -> StatedFacts:
-    """Take the sentences that stand for themselves; rules know no kinds of fact."""
-    policy, [said] = settings.POLICY.remember, request.episodes
-    found = read_facts(
-        text=said.text,
-        speaker=said.speaker,
-        language=said.language,
-        policy=policy,
-        said_on=_parse_day(said.occurred_on),
-    )
-    return StatedFacts(
-        facts=[StatedFact(fact=one.text, importance=one.importance, subject=one.subject) for one in found]
-    )
+def _speaker_of(turn: TurnText, person: str) -> str:
+    if turn.speaker:
+        return turn.speaker
+    return (person or NOBODY) if turn.role == Role.USER else "The assistant"
 
 
 def _find_contradiction(request: ContradictionRequest) -> Contradiction:
-    """Name the beliefs that rules find contradicted, and why the first is."""
-    fact, *beliefs = (_as_side(belief, request.person) for belief in (request.fact, *request.beliefs))
-    found = {
-        number: reason
-        for number, belief in enumerate(beliefs, 1)
-        if fact and belief and (reason := find_contradiction(one=fact, other=belief))
-    }
-    return Contradiction(contradicts=list(found), reason=next(iter(found.values()), ""))
-
-
-def _as_side(belief: StatedBelief, user: str) -> Side | None:
-    language = language_of(belief.statement, known=belief.language)
-    person = person_of(user=user, language=language)
-    return read_side(belief.statement, person=person, subject=belief.subject, language=language)
-
-
-def _read_claims(request: ClaimsRequest) -> ClaimsReply:
-    """Read each message for itself: rules know no company, and nothing that an assistant says is its user's (E2)."""
-    stated = [
-        _as_stated(number, claim)
-        for number, message in enumerate(request.read, start=1)
-        if message.role == Role.USER
-        for claim in read_claims(
-            text=message.text,
-            speech=Speech(user=message.speaker, language=message.language, said_on=_parse_day(message.occurred_on)),
-        )
-    ]
-    return ClaimsReply(claims=stated)
-
-
-def _as_stated(number: int, claim: ReadClaim) -> StatedClaim:
-    slot = next(iter(sorted(claim.slots)), OTHER)
-    return StatedClaim(
-        n=number,
-        claim=claim.sentence,
-        subject=claim.subject,
-        slot=slot,
-        value=", ".join(sorted(claim.slots.get(slot, ()))),
-        denied=claim.is_denial,
-        mode=claim.mode,
-        told=claim.is_told,
-        ended=list(claim.ended),
-        words=claim.words,
-    )
-
-
-def _classify(request: ClassificationRequest) -> Reply:
-    unknown = ((None,) * len(request.episodes),) * len(request.beliefs)
-    return Verdicts(
-        verdicts=[
-            _judge(belief, episode, similarity)
-            for belief, row in zip(request.beliefs, request.similarities or unknown, strict=True)
-            for episode, similarity in zip(request.episodes, row, strict=True)
-        ]
-    )
-
-
-def claim_of_episode(episode: EpisodeText) -> SpokenText:
-    """Return an episode as rules compare it."""
-    return SpokenText(text=episode.text, speaker=episode.speaker, language=episode.language)
-
-
-def _judge(belief: StatedBelief, episode: EpisodeText, similarity: float | None) -> EpisodeVerdict:
-    judgement = judge_by_rules(episode=claim_of_episode(episode), belief=claim_of_belief(belief), similarity=similarity)
-    return EpisodeVerdict(belief=belief.id, id=episode.id, verdict=judgement.verdict, reason=judgement.reason)
+    """Name the beliefs that cannot hold beside a fact, whichever of the two is taken for the later."""
+    fact, *beliefs = (_belief_as_spoken(belief, request.person) for belief in (request.fact, *request.beliefs))
+    forth = reader().relation([(belief, fact) for belief in beliefs])[:, CONTRADICTS]
+    back = reader().relation([(fact, belief) for belief in beliefs])[:, CONTRADICTS]
+    found = [number for number, odds in enumerate(np.maximum(forth, back), start=1) if odds >= DENIED]
+    return Contradiction(contradicts=found, reason="it says otherwise" if found else "")
 
 
 class StaticEmbedder:
@@ -422,5 +380,5 @@ def _load_wordllama() -> tuple[Any, NDArray[np.float32]]:
 
 @lru_cache(maxsize=1)
 def static_embedder() -> Embedder:
-    """Return the static model that ships with the project; the offline rules use it whatever the settings name."""
+    """Return the static model that ships with the project, one per process; the settings' default."""
     return StaticEmbedder()

@@ -101,7 +101,7 @@ class OpenAIModel:
             model=self._models[request.purpose],
             messages=[{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
             timeout=timeout_of(seconds),
-            **dialect.options(request.purpose, most=reply_tokens(request=request)),
+            **dialect.options(request, most=reply_tokens(request=request)),
         )
         return response.content
 
@@ -165,9 +165,9 @@ class Dialect:
             return replace(self, limit=_PLAINER_LIMITS[self.limit])
         return replace(self, json_schema=False) if self.json_schema else None
 
-    def options(self, purpose: Purpose, *, most: int) -> dict[str, Any]:
+    def options(self, request: Request, *, most: int) -> dict[str, Any]:
         """Spell the dialect as parameters of a call."""
-        schema = {"name": purpose.value, "strict": True, "schema": reply_schema(purpose=purpose)}
+        schema = {"name": request.purpose.value, "strict": True, "schema": reply_schema(request=request)}
         reply = {"type": "json_schema", "json_schema": schema} if self.json_schema else {"type": "json_object"}
         limit = {self.limit: most} if self.limit else {}
         return {"response_format": reply} | limit | ({"temperature": TEMPERATURE} if self.temperature else {})

@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import salted_hmac
 
 from memory.llm.offline import static_embedder
+from memory.llm.reader import reader
 from memory.llm.types import Embedder, LanguageModel
 
 log = structlog.get_logger(__name__)
@@ -108,6 +109,7 @@ def preload_models() -> None:
         from memory.llm.onnx_models import pair_classifier
 
         pair_classifier(named=settings.ENGRAM_VERDICT_MODEL)
+    reader().load()
     servers = set()
     if settings.ENGRAM_LLM == "offline" or settings.ENGRAM_EMBEDDINGS == "offline":
         static_embedder()

@@ -4,12 +4,14 @@
 JSON schema that servers are asked to keep to.
 """
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
+from enum import StrEnum
 from functools import cache
 from string import ascii_letters, ascii_uppercase
-from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -19,16 +21,13 @@ from pydantic import (
     FailFast,
     Field,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
 
 from memory.domain.evidence import Verdict
 from memory.domain.taxonomy import Category
-from memory.language.clauses import Mode
-from memory.language.slots import slots_by_name
 from memory.language.subjects import Timeframe
-from memory.llm.requests import ClaimsRequest, ClassificationRequest, FactsRequest, Purpose, Request
+from memory.llm.requests import ClassificationRequest, Purpose, ReadingRequest, Request
 
 LONGEST_REPLY = 1_000_000  # characters, far beyond what any request is told that its reply may have
 PARTS = 2
@@ -47,16 +46,9 @@ def _storable_text(text: str) -> str:
     return text.replace("\0", "").strip()
 
 
-def _clamp(low: float, high: float) -> AfterValidator:
-    """Clamp a number: a model that says 1.2 means much, and no reply is worth refusing for it."""
-    return AfterValidator(lambda number: min(max(number, low), high))
-
-
 Item = TypeVar("Item")
 Items = Annotated[list[Item], FailFast()]  # a list of a million wrong items is wrong once
 CleanText = Annotated[str, AfterValidator(_storable_text)]
-UnitFloat = Annotated[float, Field(allow_inf_nan=False), _clamp(0.0, 1.0)]
-SignedUnitFloat = Annotated[float, Field(allow_inf_nan=False), _clamp(-1.0, 1.0)]
 
 
 class _Reply(BaseModel):
@@ -155,80 +147,10 @@ class Union(_Reply):
         return self
 
 
-class ToldFact(_Reply):
-    """One fact, and the numbers of the turns that tell it (L3)."""
-
-    text: CleanText
-    category: Category
-    confidence: UnitFloat
-    entities: Items[CleanText]
-    causes: Items[CleanText]
-    importance: UnitFloat
-    valence: SignedUnitFloat
-    turns: Items[int]
-
-    @model_validator(mode="after")
-    def _say_something_that_was_said(self) -> Self:
-        if not self.text or not self.turns:
-            raise ValueError("a fact has words, and turns that tell it")
-        return self
-
-
-class Facts(_Reply):
-    """What some turns tell; an empty list says that they tell nothing worth keeping."""
-
-    facts: Items[ToldFact]
-
-
 class Summary(_Reply):
     """What some turns come down to (R8); blank for small talk."""
 
     summary: CleanText
-
-
-FactKind = Literal["factual", "preference", "procedural", "architectural", "insight"]
-_PLAIN_KIND, _USUAL_IMPORTANCE, _HIGHEST_IMPORTANCE = "factual", 5, 10
-
-
-def _as_kind(given: Any) -> Any:
-    return given.lower() if isinstance(given, str) and given.lower() in get_args(FactKind) else _PLAIN_KIND
-
-
-def _as_importance(given: Any) -> int:
-    """Clamp a number to 1..10; what is none counts as the usual one."""
-    try:
-        return min(max(round(float(given)), 1), _HIGHEST_IMPORTANCE)
-    except (TypeError, ValueError, OverflowError):
-        return _USUAL_IMPORTANCE
-
-
-class StatedFact(_Reply):
-    """One fact of a text (R1); all but its words is forgiven."""
-
-    model_config = ConfigDict(
-        strict=True,
-        extra="ignore",
-        frozen=True,
-        populate_by_name=True,
-        serialize_by_alias=True,
-        json_schema_extra={"additionalProperties": False},
-    )
-
-    fact: CleanText
-    fact_type: Annotated[FactKind, BeforeValidator(_as_kind)] = Field(default="factual", alias="factType")
-    importance: Annotated[int, BeforeValidator(_as_importance)] = _USUAL_IMPORTANCE
-    subject: Annotated[CleanText, BeforeValidator(lambda given: given if isinstance(given, str) else "")] = ""
-
-
-class StatedFacts(_Reply):
-    """The facts of a text, most important first; none says that it claims nothing (R1)."""
-
-    facts: Items[StatedFact]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _take_a_bare_list(cls, given: Any) -> Any:
-        return {"facts": given} if isinstance(given, list) else given
 
 
 def _as_list(given: Any) -> Any:
@@ -250,78 +172,136 @@ class Contradiction(_Reply):
         return [number - 1 for number in numbers] if all(1 <= number <= among for number in numbers) else None
 
 
-OTHER = "other"  # the slot of what no slot of the list is about
-
-
-@cache
-def slot_names() -> tuple[str, ...]:
-    """Name the slots that a reply may give."""
-    return (*slots_by_name(), OTHER)
-
-
-def _known_slot(given: str) -> str:
-    name = given.strip().lower() or OTHER
-    if name not in slot_names():
-        raise ValueError("unknown slot")
-    return name
-
-
 def _as_words(given: Any) -> Any:
-    """Take a number for its digits, and null for nothing: what a value is written as matters to nobody."""
+    """Take a number for its digits, and null for nothing."""
     if given is None:
         return ""
     return str(given) if isinstance(given, int | float) and not isinstance(given, bool) else given
 
 
+def _as_label(given: Any) -> Any:
+    """Take "b7", 7 and " 7" for 7: which belief is meant is clear."""
+    words = _as_words(given)
+    return words.strip().lower().removeprefix("b").removeprefix("#") if isinstance(words, str) else words
+
+
 def _date_or_none(given: Any) -> date | None:
-    """Read a day; what is none leaves the time open."""
+    """Read a day; what is none leaves the time open, as does 9999-12-31, which means for ever."""
     try:
-        return date.fromisoformat(str(given).strip())
+        day = date.fromisoformat(str(given).strip())
     except ValueError:
+        return None
+    return day if day.year <= _LAST_YEAR else None
+
+
+_LAST_YEAR = 9000  # no calendar knows the day after the last one of 9999
+
+
+def _known_category(given: Any) -> str:
+    """Take what is no category for none given."""
+    return given if isinstance(given, str) and given in set(Category) else ""
+
+
+def _as_importance(given: Any) -> int | None:
+    """Clamp a number to 1..10; what is none says nothing of importance."""
+    try:
+        return min(max(round(float(given)), 1), _HIGHEST_IMPORTANCE)
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
-Slot = Annotated[str, AfterValidator(_known_slot), WithJsonSchema({"type": "string", "enum": [*slot_names()]})]
+_HIGHEST_IMPORTANCE = 10
 LooseText = Annotated[CleanText, BeforeValidator(_as_words)]
-OpenDate = Annotated[date | None, BeforeValidator(_date_or_none), WithJsonSchema({"type": "string"})]
+Label = Annotated[str, BeforeValidator(_as_label)]
+OpenDate = Annotated[date | None, BeforeValidator(_date_or_none)]
+LONGEST_STATEMENT = 30  # words
 
 
-class StatedClaim(_Reply):
-    """One thing that a message asserts (E1); `n` is the message's number, `used` names others it hangs on."""
+class _ReadLine(_Reply):
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, populate_by_name=True, serialize_by_alias=True)
 
-    model_config = ConfigDict(
-        strict=True, extra="ignore", frozen=True, json_schema_extra={"additionalProperties": False}
-    )
 
-    n: int
-    claim: CleanText
-    subject: CleanText = ""
-    slot: Slot = OTHER
-    value: LooseText = ""
-    context: CleanText = "general"
-    denied: bool = False
-    mode: Annotated[Mode, BeforeValidator(lambda given: Mode(str(given).strip().lower()))]
-    told: bool = False
-    ended: Items[CleanText] = []
-    since: OpenDate = None
+class NewStatement(_ReadLine):
+    """A statement that no shown belief makes yet (F1); `m` is its message's number.
+
+    `replaces` and `because` name a shown belief by its number ("7"), or an entry of the same reply ("n3").
+    """
+
+    m: int
+    statement: CleanText
+    subject: LooseText = ""
+    category: Annotated[str, BeforeValidator(_known_category)] = ""
+    entities: Items[LooseText] = []
+    kind: Annotated[Literal["lasting", "event"], BeforeValidator(lambda given: given or "lasting")] = "lasting"
+    since: OpenDate = Field(default=None, alias="from")
     until: OpenDate = None
-    words: CleanText = ""
-    used: Items[LooseText] = []
+    replaces: Label = ""
+    because: Label = ""
+    importance: Annotated[int | None, BeforeValidator(_as_importance)] = None
 
     @model_validator(mode="after")
-    def _say_something(self) -> Self:
-        if not self.claim:
-            raise ValueError("a claim has words")
+    def _state_something(self) -> Self:
+        words = self.statement.split()
+        if not words or len(words) > LONGEST_STATEMENT or self.statement.endswith("?"):
+            raise ValueError("a statement is one sentence of at most 30 words, and no question")
         return self
 
 
-class ClaimsReply(_Reply):
-    """What some messages assert; an empty list says that they assert nothing."""
+class BeliefWord(StrEnum):
+    """What a message says of a belief; ENDED: it was so, and is not any more from a day on (F1)."""
 
-    claims: Items[StatedClaim]
+    SUPPORTS = "SUPPORTS"
+    CONTRADICTS = "CONTRADICTS"
+    PARTIAL = "PARTIAL"
+    ENDED = "ENDED"
 
 
-Reply = Synthesis | Verdicts | Division | Union | Facts | Summary | StatedFacts | Contradiction | ClaimsReply
+class AboutBelief(_ReadLine):
+    """What a message says of a belief: a shown one by its number ("7"), or an entry of the same reply ("n3")."""
+
+    m: int
+    b: Label
+    verdict: BeliefWord
+    since: OpenDate = Field(default=None, alias="from")
+    holds: LooseText = ""
+
+
+def _read_each(shape: type[BaseModel]) -> BeforeValidator:
+    """Read a list line by line: one that cannot be read is None, so that the numbers of the others stand."""
+
+    def read(given: Any) -> Any:
+        if not isinstance(given, list) or (given and not any(isinstance(line, dict | shape) for line in given)):
+            return given  # no list of lines at all: malformed
+        lines: list[Any] = []
+        for line in given:
+            try:
+                is_read = line is None or isinstance(line, shape)
+                lines.append(line if is_read else shape.model_validate_json(json.dumps(line)))
+            except ValueError:
+                lines.append(None)
+        return lines
+
+    return BeforeValidator(read)
+
+
+class Reading(_Reply):
+    """What some messages do to what is believed (F1); None stands for a line that could not be read."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+    new: Annotated[list[NewStatement | None], _read_each(NewStatement)] = []
+    about: Annotated[list[AboutBelief | None], _read_each(AboutBelief)] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _be_a_reading(cls, given: Any) -> Any:
+        """Refuse an answer to something else: taken for nothing said, it would lose what was."""
+        if isinstance(given, dict) and given and not given.keys() & {"new", "about"}:
+            raise ValueError("a reading has new lines or lines about beliefs")
+        return given
+
+
+Reply = Synthesis | Verdicts | Division | Union | Summary | Contradiction | Reading
 
 SHAPES: dict[Purpose, type[Reply] | type[VerdictLists]] = {
     Purpose.SYNTHESIZE: Synthesis,
@@ -329,11 +309,9 @@ SHAPES: dict[Purpose, type[Reply] | type[VerdictLists]] = {
     Purpose.REVISE: Synthesis,
     Purpose.SPLIT: Division,
     Purpose.MERGE: Union,
-    Purpose.FACTS: Facts,
     Purpose.SUMMARIZE: Summary,
-    Purpose.REMEMBER: StatedFacts,
     Purpose.CONTRADICT: Contradiction,
-    Purpose.READ: ClaimsReply,
+    Purpose.READ: Reading,
 }
 
 
@@ -348,10 +326,8 @@ def validate_reply(request: Request, raw_text: str) -> Reply:
     if isinstance(reply, VerdictLists):
         assert isinstance(request, ClassificationRequest)  # no other has this shape
         return _read_verdicts(request, reply)
-    if isinstance(request, FactsRequest) and isinstance(reply, Facts):
-        _check_turn_numbers(request, reply)
-    if isinstance(request, ClaimsRequest) and isinstance(reply, ClaimsReply):
-        _check_message_labels(request, reply)
+    if isinstance(request, ReadingRequest) and isinstance(reply, Reading):
+        return _drop_unknown_lines(request, reply)
     return reply
 
 
@@ -389,10 +365,51 @@ def letter_of(place: int) -> str:
     return ascii_uppercase[place]
 
 
-@cache
-def reply_schema(*, purpose: Purpose) -> dict[str, Any]:
+def reply_schema(*, request: Request) -> dict[str, Any]:
     """Return the JSON schema of a reply, in the strict form that servers ask for: every field required."""
+    return _reading_schema(request) if isinstance(request, ReadingRequest) else _schema_of(request.purpose)
+
+
+@cache
+def _schema_of(purpose: Purpose) -> dict[str, Any]:
     return cast("dict[str, Any]", _require_all(SHAPES[purpose].model_json_schema()))
+
+
+def _reading_schema(request: ReadingRequest) -> dict[str, Any]:
+    """Bind messages, beliefs and verdicts to what stands in a request: weak models name labels that do not exist."""
+    messages = list(range(1, len(request.read) + 1))
+    shown = [str(number) for number in range(1, len(request.beliefs) + 1)]
+    entries = [f"n{number}" for number in range(1, min(2 * len(messages), _MOST_ENTRIES) + 1)]
+    text = {"type": "string"}
+    new = {
+        "m": {"type": "integer", "enum": messages},
+        "statement": text,
+        "subject": text,
+        "category": {"type": "string", "enum": [*Category, ""]},
+        "entities": {"type": "array", "items": text},
+        "kind": {"type": "string", "enum": ["lasting", "event"]},
+        "from": text,
+        "until": text,
+        "replaces": {"$ref": "#/$defs/b"},
+        "because": {"$ref": "#/$defs/b"},
+        "importance": {"type": "integer"},
+    }
+    about = {
+        "m": {"type": "integer", "enum": messages},
+        "b": {"$ref": "#/$defs/b"},
+        "verdict": {"type": "string", "enum": [*BeliefWord]},
+        "from": text,
+    }
+    about["holds"] = text
+    lists = {"new": {"type": "array", "items": _strict(new)}, "about": {"type": "array", "items": _strict(about)}}
+    return {**_strict(lists), "$defs": {"b": {"type": "string", "enum": ["", *shown, *entries]}}}
+
+
+_MOST_ENTRIES = 30  # new statements of one reading that others of it may name
+
+
+def _strict(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _require_all(node: Any) -> Any:
@@ -441,21 +458,21 @@ def _check_each_once(*, asked: set[Any], answered: Sequence[Any], name: str) -> 
         raise MalformedReply(f"duplicate {name}")
 
 
-def _check_turn_numbers(request: FactsRequest, reply: Facts) -> None:
-    """Refuse facts of turns that nobody showed: what they quote decides whose word they are."""
-    unknown = {number for fact in reply.facts for number in fact.turns} - {turn.number for turn in request.turns}
-    if unknown:
-        raise MalformedReply(f"unknown turn {', '.join(map(str, sorted(unknown)))[:200]}")
+def _drop_unknown_lines(request: ReadingRequest, reply: Reading) -> Reading:
+    """Drop the lines that name a message or a belief that is not there; the rest of the reply stands."""
+    messages = range(1, len(request.read) + 1)
+    shown = {str(number) for number in range(1, len(request.beliefs) + 1)}
+    new = [line if line is not None and line.m in messages else None for line in reply.new]
+    entries = {f"n{number}" for number, line in enumerate(new, start=1) if line is not None}
+    known = shown | entries
+    new = [line and _without_unknown_labels(line, known - {f"n{number}"}) for number, line in enumerate(new, start=1)]
+    about = [line if line is not None and line.m in messages and line.b in known else None for line in reply.about]
+    return Reading(new=new, about=about)
 
 
-def _check_message_labels(request: ClaimsRequest, reply: ClaimsReply) -> None:
-    """Refuse claims of messages that were not to be read, or that hang on what nobody showed (E1)."""
-    shown = request.labelled()
-    told = {str(claim.n) for claim in reply.claims}
-    named = {label for claim in reply.claims for label in claim.used}
-    unknown = (told - {label for label, message in shown.items() if message.is_read}) | (named - shown.keys())
-    if unknown:
-        raise MalformedReply(f"unknown message {', '.join(sorted(unknown))[:200]}")
+def _without_unknown_labels(line: NewStatement, known: Collection[str]) -> NewStatement:
+    named = {name: getattr(line, name) for name in ("replaces", "because")}
+    return line.model_copy(update={name: label if label in known else "" for name, label in named.items()})
 
 
 def explain_fault(error: Exception) -> str:

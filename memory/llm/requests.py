@@ -5,12 +5,9 @@ Each may name the person whose memory it is about: the one who says "I" where a 
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from itertools import count, product
-from string import ascii_lowercase
 from typing import ClassVar
 
 
@@ -22,9 +19,7 @@ class Purpose(StrEnum):
     REVISE = "revise"
     SPLIT = "split"
     MERGE = "merge"
-    FACTS = "facts"
     SUMMARIZE = "summarize"
-    REMEMBER = "remember"
     CONTRADICT = "contradict"
     READ = "read"
 
@@ -124,31 +119,12 @@ class TurnText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FactsRequest:
-    """Ask what facts some turns of a conversation tell (L3)."""
-
-    purpose: ClassVar[Purpose] = Purpose.FACTS
-    turns: tuple[TurnText, ...]
-    episodes: tuple[EpisodeText, ...] = ()
-    person: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryRequest:
     """Ask for the few sentences that some turns of a conversation come down to (R8)."""
 
     purpose: ClassVar[Purpose] = Purpose.SUMMARIZE
     turns: tuple[TurnText, ...]
     episodes: tuple[EpisodeText, ...] = ()
-    person: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RememberRequest:
-    """Ask for the facts that one text claims (R1)."""
-
-    purpose: ClassVar[Purpose] = Purpose.REMEMBER
-    episodes: tuple[EpisodeText, ...]
     person: str = ""
 
 
@@ -181,10 +157,10 @@ class MetaRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageText(EpisodeText):
-    """A message as a reader of claims sees it; one that is not to be read helps to understand the others.
+class Message(EpisodeText):
+    """A message as a reader sees it; one that is not to be read helps to understand the others.
 
-    `speaker` is the name by which its speaker is told of.
+    `role` is user, assistant or tool; `speaker` is the name by which a user is told of.
     """
 
     role: str = "user"
@@ -193,35 +169,35 @@ class MessageText(EpisodeText):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownPerson:
-    """Which slots of a person are filled; with what is never told, so that no belief echoes itself."""
+class ShownBelief:
+    """A belief as a reader sees it: the day since when it holds, and the last one on which it did where it ended."""
 
-    name: str
-    slots: tuple[str, ...]
+    id: str
+    statement: str
+    since: str = ""
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimsRequest:
-    """Ask what some messages assert (E1), those of a session together and in their order."""
+class ReadingRequest:
+    """Ask what one person's new messages, in the order in which they were said, do to what is believed (F1).
+
+    `person` is the name by which their speaker is told of, `names` what else they are called. Where the message is one
+    that somebody asked to have remembered, what it says is worth it.
+    """
 
     purpose: ClassVar[Purpose] = Purpose.READ
-    episodes: tuple[MessageText, ...]
-    known: tuple[KnownPerson, ...] = ()
+    person: str
+    today: str
+    episodes: tuple[Message, ...]
+    beliefs: tuple[ShownBelief, ...] = ()
+    names: tuple[str, ...] = ()
+    is_to_be_remembered: bool = False
 
     @property
-    def read(self) -> tuple[MessageText, ...]:
-        """Return the messages that are to be read."""
+    def read(self) -> tuple[Message, ...]:
+        """Return the messages that are to be read; a reply numbers them from 1."""
         return tuple(message for message in self.episodes if message.is_read)
-
-    def labelled(self) -> dict[str, MessageText]:
-        """Return every message by what a reply calls it: a number if it is to be read, else letters."""
-        numbers, letters = count(1), _letter_labels()
-        return {str(next(numbers)) if one.is_read else next(letters): one for one in self.episodes}
-
-
-def _letter_labels() -> Iterator[str]:
-    for length in count(1):
-        yield from map("".join, product(ascii_lowercase, repeat=length))
 
 
 Request = (
@@ -230,12 +206,10 @@ Request = (
     | RevisionRequest
     | SplitRequest
     | MergeRequest
-    | FactsRequest
     | SummaryRequest
-    | RememberRequest
     | ContradictionRequest
     | MetaRequest
-    | ClaimsRequest
+    | ReadingRequest
 )
 _UNHASHED_HINTS = ("similarities", "similarity", "confidences")
 
@@ -254,12 +228,10 @@ def hash_request(*, request: Request) -> str:
 
 
 def halve_request(*, request: Request) -> tuple[Request, Request] | None:
-    """Split what asks about several episodes, turns or messages in two; None where there is nothing to split."""
-    if isinstance(request, FactsRequest) and len(request.turns) > 1:
-        half = len(request.turns) // 2
-        return replace(request, turns=request.turns[:half]), replace(request, turns=request.turns[half:])
-    if isinstance(request, ClaimsRequest) and len(request.read) > 1:
-        return _halve_claims_request(request)
+    """Split what asks about several episodes in two; None where there is nothing to split.
+
+    A reading is halved by whoever applies it: its second half is read against what came of the first.
+    """
     return _halve_classification(request) if isinstance(request, ClassificationRequest) else None
 
 
@@ -281,17 +253,3 @@ def _halve_classification(request: ClassificationRequest) -> tuple[Request, Requ
     else:
         return None
     return early, late
-
-
-def _halve_claims_request(request: ClaimsRequest) -> tuple[ClaimsRequest, ClaimsRequest]:
-    """Cut between two messages, each half with its own company: a text that spoils a call spoils one half's alone."""
-    border = request.episodes.index(request.read[len(request.read) // 2])
-    halves = request.episodes[:border], request.episodes[border:]
-    first, second = (replace(request, episodes=_without_company(half)) for half in halves)
-    return first, second
-
-
-def _without_company(messages: tuple[MessageText, ...]) -> tuple[MessageText, ...]:
-    """Drop the company of a message that is the only one to be read, lest it fails for what stands beside it."""
-    read = tuple(message for message in messages if message.is_read)
-    return read if len(read) == 1 else messages

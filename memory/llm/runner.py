@@ -27,12 +27,13 @@ from memory.llm.call_log import (
     Settlement,
     abandon_calls,
     find_replies,
+    has_timed_out,
     release_connection,
     reserve_calls,
     settle_calls,
 )
 from memory.llm.replies import Reply
-from memory.llm.requests import Request, halve_request
+from memory.llm.requests import ReadingRequest, Request, halve_request
 from memory.llm.types import CallFailed, Completion, FailureKind, LanguageModel
 from memory.redaction.service import redact_all
 
@@ -149,10 +150,13 @@ class _Run:
         found = find_replies(scope=self.scope, requests=requests, model=self.model)
         answers = []
         for pending, stored in zip(pendings, found, strict=True):
-            if stored is None:
-                self.waiting.append(pending)
-            else:
+            request = pending.ask.request
+            if stored is not None:
                 answers.append(_answer_to(pending.ask, stored.reply, call_id=stored.call_id, reused=True))
+            elif _count_to_read(request) > 1 and has_timed_out(scope=self.scope, request=request, model=self.model):
+                self._give_up(pending, _timed_out())  # a step has no time to find out anew, and still read the halves
+            else:
+                self.waiting.append(pending)
         if answers:
             self.store(answers)
 
@@ -291,6 +295,8 @@ class _Run:
             self._corner(pending, failure)
         elif failure.kind in (FailureKind.MALFORMED, FailureKind.BAD_REQUEST):
             self._mend(pending, failure)
+        elif failure.kind is FailureKind.TIMEOUT and _count_to_read(pending.ask.request):
+            self._give_up(pending, failure)
         else:
             self._postpone(pending, failure)
 
@@ -389,6 +395,11 @@ def _settle_through_outage(settlements: Sequence[Settlement]) -> None:
 
 def _timed_out() -> CallFailed:
     return CallFailed("no answer in time", kind=FailureKind.TIMEOUT)
+
+
+def _count_to_read(request: Request) -> int:
+    """Count the messages that the caller halves after a time-out, since fewer may be read in time (F2); else 0."""
+    return len(request.read) if isinstance(request, ReadingRequest) and not request.is_to_be_remembered else 0
 
 
 def _jitter(pause: float) -> float:

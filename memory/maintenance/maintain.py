@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,23 +16,17 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count
 
-from memory.consolidation.episode_states import as_note
 from memory.domain.graph import EdgeState, decay_edge
-from memory.domain.identity import MAINTENANCE_ACTOR
-from memory.domain.lifecycle import WORKSPACE_ERRORS, ConsolidationState, EpisodeStatus
+from memory.domain.lifecycle import WORKSPACE_ERRORS
 from memory.domain.policy import Policy
-from memory.domain.taxonomy import Kind
 from memory.graph.edges import link_by_names, lock_linking, read_linkable, reinforce_edges_of, update_edges
 from memory.graph.linking import link_memories, seal_idle_boxes
 from memory.language.subjects import same_name
-from memory.language.traits import confirms
-from memory.ledger.transactions import change_episode_status, lock_workspace
-from memory.llm.embeddings import embedder_of
 from memory.llm.types import CallFailed
-from memory.models import Edge, Entity, Episode, Mention
-from memory.search.vectors import nearest_older_episodes
+from memory.maintenance.notes import tidy_notes
+from memory.models import Edge, Entity, Mention
 
 log = structlog.get_logger(__name__)
 # Where an episode names several of them, one mention is left.
@@ -125,10 +119,10 @@ def merge_entities(visit: MaintenanceRun) -> int:
 
 
 def merge_notes(visit: MaintenanceRun) -> int:
-    """Let notes that say what an older one says, and that consolidation is done with, be one with it (L15, D3)."""
-    return merge_duplicate_notes(
-        workspace_id=visit.workspace_id, now=visit.now, ends_at=visit.ends_at, policy=visit.policy
-    )
+    """Let one note stay for others that say no more, or that it ends, once consolidation is done with them (L18)."""
+    now = time.monotonic()
+    ends_at = now + (visit.ends_at - now) / 2  # the reader takes 20 ms for two notes: edges and boxes have their turn
+    return tidy_notes(workspace_id=visit.workspace_id, now=visit.now, ends_at=ends_at, policy=visit.policy)
 
 
 def decay_edges(visit: MaintenanceRun) -> int:
@@ -181,76 +175,6 @@ def _merge_into_first(visit: MaintenanceRun, keys: list[int]) -> None:
     ids = list(latest.values_list("episode_id", flat=True)[: visit.policy.graph.entity_reach])
     memories = read_linkable(ids=ids)
     link_by_names(workspace_id=visit.workspace_id, memories=memories, policy=visit.policy.graph)
-
-
-def merge_duplicate_notes(*, workspace_id: int, now: datetime, ends_at: float, policy: Policy) -> int:
-    """Merge notes that consolidation is done with, some at a time until `ends_at` (a monotonic clock); return how many.
-
-    The oldest come first, so that none is merged into one that is merged itself.
-    """
-    notes, merged = _latest_notes(workspace_id, policy), 0
-    keys = list(notes)
-    size = policy.maintenance.notes_at_once
-    for first in range(0, len(keys), size):
-        if time.monotonic() >= ends_at:
-            break
-        survivors = _find_survivors(workspace_id, {key: notes[key] for key in keys[first : first + size]}, policy)
-        if survivors:
-            merged += _merge_into_survivors(workspace_id, survivors, now)
-    return merged
-
-
-def _latest_notes(workspace_id: int, policy: Policy) -> dict[str, Episode]:
-    latest = _settled_notes(workspace_id).defer("search").order_by("-number")[: policy.maintenance.notes]
-    return {episode.pk: episode for episode in reversed(latest) if episode.kind is Kind.NOTE}
-
-
-def _settled_notes(workspace_id: int) -> QuerySet[Episode]:
-    found = Episode.objects.for_workspace(workspace_id).active()
-    return found.filter(state=ConsolidationState.SETTLED, is_derived=False)
-
-
-def _find_survivors(workspace_id: int, notes: Mapping[str, Episode], policy: Policy) -> dict[str, str]:
-    """Return the older memory that each note is to be one with, by its id, for those that have one."""
-    model = embedder_of(workspace_id)
-    near = nearest_older_episodes(
-        workspace_id=workspace_id, model=model.name, ids=list(notes), count=policy.maintenance.neighbours
-    )
-    older = Episode.objects.active().defer("search").in_bulk({one.id for found in near.values() for one in found})
-    survivors: dict[str, str] = {}
-    for key, note in notes.items():
-        for one in near.get(key, ()):
-            other, similarity = older.get(one.id), float(model.profile.reference(one.cosine))
-            if other is None or one.id in survivors or other.kind is not Kind.NOTE:
-                continue
-            if confirms(newer=as_note(note), older=as_note(other), similarity=similarity, policy=policy.extraction):
-                survivors[key] = one.id
-                break
-    return survivors
-
-
-def _lock_notes(notes: Collection[str]) -> None:
-    """Lock notes, and what was merged into them, in the order of ids, as whoever stores facts does."""
-    changing = Q(pk__in=notes) | Q(merged_into__in=notes)
-    list(Episode.objects.select_for_update().filter(changing).order_by("pk").values_list("pk", flat=True))
-
-
-@transaction.atomic
-def _merge_into_survivors(workspace_id: int, survivors: Mapping[str, str], now: datetime) -> int:
-    """Merge what still stands as it did when it was read, under the lock of the workspace."""
-    lock_workspace(workspace_id)
-    _lock_notes(survivors)
-    notes = set(_settled_notes(workspace_id).filter(pk__in=survivors).values_list("pk", flat=True))
-    standing = Episode.objects.for_workspace(workspace_id).active().filter(pk__in=survivors.values())
-    kept = set(standing.values_list("pk", flat=True))
-    merged = 0
-    for key, survivor in survivors.items():
-        if key in notes and survivor in kept:
-            reason = f"merged into {survivor}"
-            change_episode_status(ids=[key], new=EpisodeStatus.MERGED, reason=reason, actor=MAINTENANCE_ACTOR, now=now)
-            Episode.objects.filter(Q(pk=key) | Q(merged_into=key)).update(merged_into=survivor)
-            merged += 1
-    return merged
 
 
 @transaction.atomic

@@ -195,7 +195,7 @@ class PairTold(Answer):
     statements: list[str]
     similarity: Rounded
     passes_guard: bool | None = Field(
-        default=None, description="Of a duplicate: whether it may be merged; else a rule tells the two apart."
+        default=None, description="Of a duplicate: whether the two say the same, and may be merged."
     )
     state: str | None = Field(
         default=None, description="Of rivals: open, contradicts, or needs_a_person where no model could tell."

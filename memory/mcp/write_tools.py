@@ -293,7 +293,7 @@ class Tidying(StrEnum):
     is_for_whole_workspace=True,
 )
 def reflect(caller: Caller, *, limit: Few = 20) -> Reflected:
-    """Look at all beliefs: which may say the same (those that do not pass the guard may contradict each other instead),
+    """Look at all beliefs: which may say the same (those that do not say the same may contradict each other instead),
     and which have faded because nothing was said of them for long. Nothing changes by it. Use it when somebody wants
     the memory looked through or tidied, not while answering: it compares everything with everything.
     """

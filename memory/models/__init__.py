@@ -33,6 +33,7 @@ from memory.models.beliefs import (
 from memory.models.conversations import (
     Conversation,
     FactOutcome,
+    ReadingStream,
     RememberedFact,
     RememberJob,
     RememberJobState,
@@ -129,6 +130,7 @@ __all__ = [
     "PublicationDue",
     "PublicationStep",
     "PublishedBelief",
+    "ReadingStream",
     "Redaction",
     "RememberJob",
     "RememberJobState",

@@ -257,6 +257,7 @@ class EvidenceKind(models.TextChoices):
     ORDINARY = "ordinary", "ordinary"
     CURATOR = "curator", "a curator's word"
     ANNOUNCED = "announced", "an announced change"
+    ENDED = "ended", "the person concerned says that it holds no longer"
     ECHO = "echo", "echo of what was surfaced"
 
 
@@ -324,6 +325,7 @@ class LineageKind(models.TextChoices):
     MERGE = "merge", "merge"
     SUPERSESSION = "supersession", "supersession"
     SYNTHESIS = "synthesis", "synthesis"
+    RETURN = "return", "return"
 
 
 class Lineage(models.Model):

@@ -83,6 +83,24 @@ class Conversation(Postponable):
         return self.session
 
 
+class ReadingStream(Leased):
+    """F2: whose messages are read one batch after the other: a user's, or those of a project that name no user.
+
+    Whoever reads holds the row: a cycle, a flush of turns, a text that is to be remembered.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=220)
+
+    objects = LeasedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "name"], name="one_stream_per_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class TurnQuerySet(WorkspaceQuerySet):
     def waiting(self) -> Self:
         """Keep the turns that nobody has read yet."""

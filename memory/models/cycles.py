@@ -122,9 +122,10 @@ class CycleStep(models.Model):
 
 
 class JobKind(models.TextChoices):
+    READING = "reading", "messages of one person, read against what is believed"
     CLUSTER = "cluster", "cluster of three or more"
     SINGLES = "singles", "single episodes near beliefs"
-    CLAIM = "claim", "one claim, as it was told"
+    CLAIM = "claim", "one statement of a reading"
 
 
 class CycleJobQuerySet(PostponableQuerySet):
@@ -148,6 +149,10 @@ class ClusterJobQuerySet(CycleJobQuerySet):
         """Keep the jobs that still have calls to make."""
         return self.filter(state__in=(JobState.QUEUED, JobState.SYNTHESIZED))
 
+    def readings(self) -> Self:
+        """Keep the jobs that read messages, in the order in which these were said."""
+        return self.filter(kind=JobKind.READING).order_by("number")
+
     def judged(self) -> Self:
         """Keep the jobs whose verdicts became rows, whatever came of them."""
         return self.filter(state__in=(JobState.APPLIED, JobState.REFUSED))
@@ -159,6 +164,9 @@ class ClusterJob(CycleJob):
     cycle = models.ForeignKey(Cycle, on_delete=models.CASCADE, related_name="jobs")
     number = models.PositiveIntegerField(help_text="The order in which the gate applies jobs.")
     kind = models.CharField(max_length=7, choices=JobKind.choices)
+    stream = models.CharField(
+        max_length=220, blank=True, default="", db_default="", help_text="Of a reading: whose messages these are."
+    )
     members_hash = models.CharField(max_length=64, help_text="Of the member ids: a refused set waits until it changes.")
     belief = models.ForeignKey(
         Belief,
@@ -270,11 +278,9 @@ class JobVerdict(models.Model):
     claim = models.ForeignKey(Claim, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
     ends_belief = models.BooleanField(
-        default=False, db_default=False, help_text="The claim announces that the belief holds no longer."
+        default=False, db_default=False, help_text="The episode says that the belief was so and is so no longer."
     )
-    has_challenged = models.BooleanField(
-        default=False, db_default=False, help_text="What the claim founds takes the place of the belief."
-    )
+    valid_at = models.DateTimeField(null=True, blank=True, help_text="Since when it is so, where the episode says.")
     statement_hash = models.CharField(max_length=64)
     verdict = models.CharField(max_length=11, choices=choices_of(Verdict))
     basis = models.CharField(max_length=6, choices=Basis.choices)

@@ -12,13 +12,11 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import connection, models
-from django.db.models import F, Q
+from django.db.models import Q
 from pgvector.django import HalfVectorField
 
 from memory.domain.lifecycle import ConsolidationState, EpisodeStatus, LifecycleState, Verification
-from memory.domain.taxonomy import Kind, tier_of
-from memory.language.clauses import EVIDENCE, Mode
-from memory.language.traits import kind_of
+from memory.domain.taxonomy import Kind, Mode, kind_of, tier_of
 from memory.models.fields import IdField, choices_of, new_episode_id, search_vector
 from memory.models.tenancy import Project, Workspace, WorkspaceQuerySet
 
@@ -285,21 +283,6 @@ class EpisodeAccess(models.Model):
         return self.episode_id
 
 
-class ClaimQuerySet(WorkspaceQuerySet):
-    def evidence(self) -> Self:
-        """Keep what may be evidence: what is asserted, or announces a change (E1, E2)."""
-        return self.filter(mode__in=EVIDENCE)
-
-    def active(self) -> Self:
-        """Keep the claims of active episodes."""
-        return self.filter(episode__status=EpisodeStatus.ACTIVE)
-
-    def announced(self, *, by: datetime) -> Self:
-        """Keep what was announced ahead of a day that has come by a time (C1)."""
-        ahead = self.filter(mode=Mode.CHANGE, is_whole=False, holds_from__gt=F("episode__occurred_at__date"))
-        return ahead.filter(holds_from__lte=by.date())
-
-
 class Claim(models.Model):
     """E1: one thing that an episode asserts. Read once; reading the episode again replaces all of its claims."""
 
@@ -320,7 +303,18 @@ class Claim(models.Model):
     context = models.CharField(max_length=60, blank=True, default="general", help_text="At work, on Sundays, …")
     is_denial = models.BooleanField(default=False)
     mode = models.CharField(max_length=12, choices=choices_of(Mode), default=Mode.ASSERTED)
-    kind = models.CharField(max_length=12, blank=True, default="", help_text="preference, habit, identity, event, …")
+    kind = models.CharField(max_length=12, blank=True, default="", help_text="lasting, or event: it happens once.")
+    category = models.CharField(max_length=12, blank=True, default="", db_default="")
+    entities = ArrayField(models.CharField(max_length=200), default=list, db_default=[], blank=True)
+    importance = models.PositiveSmallIntegerField(null=True, blank=True, help_text="1 to 10; empty: not told.")
+    because = models.ForeignKey(
+        "memory.Belief",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The belief that is its reason: when that closes, what was founded on the claim is challenged.",
+    )
     confidence = models.FloatField(default=0.5, help_text="How plainly it says something that lasts, 0 to 1.")
     is_told = models.BooleanField(default=False, help_text="Plain enough to found a belief by itself (E4).")
     is_whole = models.BooleanField(default=False, help_text="It is the episode's text as it stands, with its vector.")
@@ -338,7 +332,7 @@ class Claim(models.Model):
     reader = models.CharField(max_length=100, help_text="The rules or model that read it, and their version.")
     created_at = models.DateTimeField()
 
-    objects = ClaimQuerySet.as_manager()
+    objects = WorkspaceQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -346,9 +340,6 @@ class Claim(models.Model):
             models.CheckConstraint(condition=~Q(sentence=""), name="claim_has_a_sentence"),
             models.CheckConstraint(condition=Q(confidence__range=(0, 1)), name="claim_confidence_in_0_1"),
             models.CheckConstraint(condition=Q(mode__in=list(Mode)), name="claim_mode_known"),
-        ]
-        indexes = [
-            models.Index(fields=["workspace", "holds_from"], condition=Q(mode=Mode.CHANGE), name="claim_announced")
         ]
         ordering = ("number",)
 
@@ -362,10 +353,6 @@ class Claim(models.Model):
             said_at: datetime = self.episode.occurred_at
             return said_at
         return datetime.combine(self.holds_from, time(), tzinfo=UTC)
-
-    def begins_by(self, now: datetime) -> datetime:
-        """Return the same; a moment ahead that no words name is a clock's fault, and is now."""
-        return min(self.begins_at, now) if self.holds_from is None else self.begins_at
 
     @property
     def tier(self) -> str:

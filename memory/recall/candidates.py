@@ -21,15 +21,16 @@ from memory.domain.policy_memories import GraphPolicy
 from memory.domain.policy_recall import RecallPolicy
 from memory.domain.taxonomy import Role
 from memory.history import beliefs_as_of
-from memory.language.analysis import guess_language
-from memory.language.queries import TimeAsked, read_time_asked
 from memory.language.sentences import strip_echo
+from memory.language.words import detect_language
 from memory.llm.call_log import DailyCapReached
 from memory.llm.embeddings import embed_query
 from memory.llm.types import CallFailed, Embedder
 from memory.models import Source
 from memory.models.fields import TEXT_CONFIGURATIONS
 from memory.recall.query import MemoryType, RecallRun, RecallScope
+from memory.recall.questions.times import TimeAsked, read_time_asked
+from memory.recall.questions.words import is_telling
 from memory.recall.ranking import rank_episodes, take_best
 from memory.recall.retrievers import (
     ClaimMatches,
@@ -75,7 +76,6 @@ class Candidates:
     query: SearchQuery
     degraded: tuple[str, ...]
     spread: Spread = NO_SPREAD
-    asked: Mapping[str, float] = field(default_factory=dict)  # how much memories say what the query asks for
     of_time: Mapping[str, float] | None = None  # how well they fit the time that it asks about, if it does
     span: Span = (None, None)  # of that time, as far as it is bounded
     closed: frozenset[str] = frozenset()  # of the beliefs, those that changed since that time
@@ -109,14 +109,13 @@ def find_candidates(*, run: RecallRun, types: Collection[MemoryType]) -> Candida
         beliefs=beliefs if MemoryType.BELIEF in types else None,
     )
     episodes, beliefs = [*episodes, *timely.episodes], [*beliefs, *timely.closed]
-    answering = _match_claims(timed, episodes, beliefs, query, channels.query, policy)
+    matches = _match_claims(timed, episodes, channels.query, policy)
     return Candidates(
-        episodes=answering.episodes,
+        episodes=matches.episodes,
         beliefs=beliefs,
         query=channels.query,
         degraded=channels.degraded,
-        asked=answering.asked,
-        claims=answering.claims,
+        claims=matches.claims,
         of_time=timely.weights,
         span=timely.span,
         closed=frozenset(one.id for one in timely.closed),
@@ -124,7 +123,7 @@ def find_candidates(*, run: RecallRun, types: Collection[MemoryType]) -> Candida
 
 
 def _read_words(reach: SearchScope, policy: RecallPolicy, query: str) -> QueryWords:
-    return read_query_words(query=query, workspace_id=reach.workspace_id, policy=policy)
+    return read_query_words(query=query, workspace_id=reach.workspace_id, is_telling=is_telling, policy=policy)
 
 
 def _time_retriever(timed: TimedSearch, reach: SearchScope, count: int, policy: RecallPolicy) -> TimeRetriever:
@@ -143,20 +142,14 @@ def _read_time_asked(
 
 
 def _match_claims(
-    timed: TimedSearch,
-    episodes: list[EpisodeCandidate],
-    beliefs: list[BeliefCandidate],
-    query: str,
-    searched: SearchQuery,
-    policy: RecallPolicy,
+    timed: TimedSearch, episodes: list[EpisodeCandidate], searched: SearchQuery, policy: RecallPolicy
 ) -> ClaimMatches:
     """Compare the claims of what was found with the query; without them it goes on."""
-    read = partial(match_claims, episodes=episodes, beliefs=beliefs, query=query, searched=searched, policy=policy)
     try:
-        return timed.run(read, seconds=policy.channel_seconds)
+        return timed.run(partial(match_claims, episodes=episodes, searched=searched), seconds=policy.channel_seconds)
     except SearchFailed as error:
         log.warning("recall.claims_failed", error=str(error))
-        return ClaimMatches(episodes=episodes, asked={})
+        return ClaimMatches(episodes=episodes)
 
 
 def _searches_now(reach: SearchScope, count: int, policy: RecallPolicy) -> Searches:
@@ -243,7 +236,6 @@ def _weigh_words(query: str, embedder: Embedder, policy: RecallPolicy, words: Qu
 
 
 _SOURCES: Mapping[str, Source] = {Role.USER: Source.HUMAN, Role.ASSISTANT: Source.AI, Role.TOOL: Source.INGEST}
-_OPENING = 80  # characters that tell how a text begins
 
 
 def add_buffered_turns(*, run: RecallRun, found: Candidates) -> Candidates:
@@ -258,7 +250,7 @@ def add_buffered_turns(*, run: RecallRun, found: Candidates) -> Candidates:
         search_buffered_turns,
         reach=run.reach,
         query=found.query,
-        configuration=TEXT_CONFIGURATIONS.get(guess_language(run.question.query), ""),
+        configuration=TEXT_CONFIGURATIONS.get(detect_language(run.question.query), ""),
         except_session=run.question.session,
         most=run.policy.recall.waiting_turns,
     )
@@ -302,10 +294,9 @@ def _turn_candidates(
             source=_SOURCES[turn.role],
             speaker=turn.speaker,
             length=turn.length,
-            opening=matter[:_OPENING],
             weighted_similarity=weighted_similarity,
         )
-        for (turn, matter), similarity, weighted_similarity in zip(said, similar, weighted, strict=True)
+        for (turn, _), similarity, weighted_similarity in zip(said, similar, weighted, strict=True)
     ]
 
 
@@ -333,7 +324,6 @@ def follow_links(*, run: RecallRun, found: Candidates) -> Candidates:
     ranked = rank_episodes(
         candidates=found.episodes,
         query=run.question.query,
-        asked=found.asked,
         of_time=found.of_time,
         profile=run.model.profile,
         policy=policy,

@@ -198,7 +198,6 @@ class RecalledMemory:
     superseded_by: str | None = None
     valid_from: datetime | None = None
     valid_until: datetime | None = None
-    subject: str = ""  # of a belief
     session: str = ""
     is_derived: bool = False
     is_relevant: bool = False

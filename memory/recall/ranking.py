@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import repeat
 from operator import attrgetter
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -33,11 +32,10 @@ from memory.domain.scoring import (
     trust_in_words,
 )
 from memory.domain.similarity import Profile
-from memory.language.explicit_requests import is_standing_order
-from memory.language.subjects import names_any
-from memory.language.third_person import is_assistant
+from memory.domain.taxonomy import Category
 from memory.models import Belief, Episode, FactType, Source
 from memory.recall.query import MemoryType
+from memory.recall.questions.words import names_any
 from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
 from memory.search.related import MemoryText
 
@@ -76,19 +74,17 @@ def rank_episodes(
     *,
     candidates: Sequence[EpisodeCandidate],
     query: str,
-    asked: Mapping[str, float] = MappingProxyType({}),
     of_time: Mapping[str, float] | None = None,
     profile: Profile,
     policy: Policy,
 ) -> list[Ranked]:
     """Score episodes; one without a vector counts as being as near as the others on average.
 
-    `asked` says by id how much those count that assert what the query asks about, `of_time` how well they fit the time
-    that it asks about.
+    `of_time` says by id how well they fit the time that the query asks about.
     """
     similarity = reference_similarities(candidates, profile)
     weighted = np.array([candidate.weighted_similarity for candidate in candidates], dtype=np.float64)
-    priors = _priors(candidates, query, asked, of_time or {}, policy.recall)
+    priors = _priors(candidates, query, of_time or {}, policy.recall)
     trust = _trust_in_words(candidates, policy)
     scores = score_episodes(
         similarity=_mean_filled(similarity),
@@ -119,27 +115,28 @@ def rank_episodes(
 def _priors(
     candidates: Sequence[EpisodeCandidate],
     query: str,
-    asked: Mapping[str, float],
     of_time: Mapping[str, float],
     policy: RecallPolicy,
 ) -> dict[str, NDArray[np.float64]]:
     """Return what speaks for and against episodes beside their likeness."""
     speakers = {candidate.speaker for candidate in candidates}
     named = _speakers_named(query, speakers)
-    assistants = {speaker for speaker in speakers if is_assistant(speaker)}
+    assistants = {speaker for speaker in speakers if speaker.strip().casefold() in _ASSISTANTS}
     by_ai = [candidate.source == Source.AI or candidate.speaker in assistants for candidate in candidates]
     return score_priors(
-        asked=[asked.get(candidate.id, 0.0) for candidate in candidates],
         of_time=[of_time.get(candidate.id, 0.0) for candidate in candidates],
         is_named=[candidate.speaker in named for candidate in candidates],
         is_order=[
-            not is_by_ai and is_standing_order(candidate.opening)
+            not is_by_ai and candidate.category == Category.PRINCIPLE
             for candidate, is_by_ai in zip(candidates, by_ai, strict=True)
         ],
         is_by_ai=by_ai,
         length=[candidate.length for candidate in candidates],
         policy=policy,
     )
+
+
+_ASSISTANTS = frozenset(("ai", "assistant", "assistent", "bot", "chatbot", "ki"))  # speakers that are machines
 
 
 def _speakers_named(query: str, speakers: Collection[str]) -> set[str]:
@@ -157,7 +154,6 @@ def rank_beliefs(
     *,
     candidates: Sequence[BeliefCandidate],
     episodes: Sequence[EpisodeCandidate],
-    asked: Mapping[str, float] = MappingProxyType({}),
     of_time: Mapping[str, float] | None = None,
     profile: Profile,
     now: datetime,
@@ -165,14 +161,12 @@ def rank_beliefs(
 ) -> list[Ranked]:
     """Score beliefs as they stand beside the episodes found; one without a vector is like nothing.
 
-    `asked` says by id how much those count, of both kinds, that say what the query asks for; `of_time` how well they
-    fit the time that it asks about, None where it asks about none.
+    `of_time` says by id how well they fit the time that the query asks about, None where it asks about none.
     """
     similarity = reference_similarities(candidates, profile)
     likeness = np.where(np.isnan(similarity), 0.0, similarity)
-    says = [asked.get(candidate.id, 0.0) for candidate in candidates]
     held = None if of_time is None else [of_time.get(candidate.id, 0.0) for candidate in candidates]
-    factor = belief_factors(says=says, is_answered=bool(asked), held=held, policy=policy.recall)
+    factor = belief_factors(count=len(candidates), held=held, policy=policy.recall)
     text, text_beside = _text_scores(candidates), _text_scores(episodes)
     scores = score_beliefs(
         confidence=[candidate.confidence for candidate in candidates],
@@ -189,7 +183,6 @@ def rank_beliefs(
         "by_likeness": scores.likeness,
         "by_strength": scores.strength,
         "by_text": scores.text,
-        "asked_slot": says,
         "blend": factor,
         "fit": fit_among(
             similarity=likeness,
@@ -318,7 +311,6 @@ def rank_associatively(
     *,
     query: str,
     episodes: Sequence[EpisodeCandidate],
-    asked: Mapping[str, float],
     waiting: Mapping[str, MemoryText],
     beliefs: Sequence[BeliefCandidate],
     profile: Profile,
@@ -327,8 +319,7 @@ def rank_associatively(
 ) -> list[Ranked]:
     """Score memories of both kinds; where there is no vector on either side, words stand in for likeness.
 
-    `asked` says by id how much episodes count as answers: no part of the score, but of whether it is told. `waiting`
-    are those that are turns which nobody has read yet.
+    `waiting` are the episodes that are turns which nobody has read yet.
     """
     traits = _traits_of_episodes(episodes, now, policy) | _traits_of_turns(episodes, waiting, policy)
     traits |= _traits_of_beliefs(beliefs, policy)
@@ -352,7 +343,6 @@ def rank_associatively(
         "similarity": similarity,
         "text": np.array([candidate.text_score for candidate in candidates]),
         "telling": [candidate.telling for candidate in candidates],
-        "asked_slot": [asked.get(candidate.id, 0.0) for candidate in candidates],
         "likeness": likeness,
         "by_likeness": scores.likeness,
         "by_importance": scores.importance,

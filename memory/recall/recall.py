@@ -158,7 +158,6 @@ def _score_by_profile(run: RecallRun, found: Candidates) -> list[Ranked]:
         return rank_associatively(
             query=run.question.query,
             episodes=found.episodes,
-            asked=found.asked,
             waiting=found.waiting,
             beliefs=found.beliefs,
             profile=profile,
@@ -168,7 +167,6 @@ def _score_by_profile(run: RecallRun, found: Candidates) -> list[Ranked]:
     episodes = rank_episodes(
         candidates=found.episodes,
         query=run.question.query,
-        asked=found.asked,
         of_time=found.of_time,
         profile=profile,
         policy=policy,
@@ -176,7 +174,6 @@ def _score_by_profile(run: RecallRun, found: Candidates) -> list[Ranked]:
     beliefs = rank_beliefs(
         candidates=found.beliefs,
         episodes=found.episodes,
-        asked=found.asked,
         of_time=found.of_time,
         profile=profile,
         now=run.at,
@@ -253,12 +250,12 @@ def _texts_as_of(ids: Sequence[str], viewer: Viewer, at: datetime) -> dict[str, 
     stored = visible_episodes(viewer=viewer).filter(pk__in=ids, created_at__lte=at)
     unsure = Value(None, output_field=FloatField())
     episodes = stored.values_list(
-        "pk", "text", "category", "occurred_at", unsure, "session", "is_derived", _NO_TIME, "valid_until", Value("")
+        "pk", "text", "category", "occurred_at", unsure, "session", "is_derived", _NO_TIME, "valid_until"
     )
     beliefs = beliefs_as_of(beliefs=visible_beliefs(viewer=viewer).filter(pk__in=ids), at=at)
     dated = Coalesce("last_reinforced_at", "created_at")
     of_none = (Value(""), Value(False))
-    validity = ("valid_from", "valid_until", "subject")
+    validity = ("valid_from", "valid_until")
     events = beliefs.values_list("pgh_obj_id", "statement", "fact_type", dated, "confidence", *of_none, *validity)
     return {row[0]: MemoryText._make(row) for rows in (episodes, events) for row in rows}
 
@@ -285,7 +282,6 @@ def _hydrated(
         superseded_by=superseded_by,
         valid_from=text.valid_from,
         valid_until=text.valid_until,
-        subject=text.subject,
         session=text.session,
         is_derived=text.is_derived,
         is_relevant=is_relevant,

@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
@@ -14,23 +14,15 @@ import structlog
 
 from memory.domain.policy import Policy
 from memory.domain.policy_recall import RecollectionPolicy, RelevancePolicy
-from memory.language.analysis import guess_language
-from memory.language.claims import name_relative
-from memory.language.quantities import find_values
-from memory.language.queries import (
-    asks_of_own,
-    count_telling,
-    names_but_a_time,
-    names_something,
-    sets_task,
-    telling_stems,
-)
 from memory.language.sentences import says_more
-from memory.language.slots import fill_slots, slots_asked, slots_by_name
+from memory.language.words import detect_language
 from memory.recall.query import MemoryType, RecalledMemory
+from memory.recall.questions.times import find_values, names_but_a_time
+from memory.recall.questions.words import asks_of_own, count_telling, names_something, sets_task, telling_stems
 from memory.recall.ranking import Ranked
 from memory.search.prepared import SearchFailed, TimedSearch
 from memory.search.related import AssertedClaim, FoundClaim, read_assertions
+from memory.text.words import list_names
 
 log = structlog.get_logger(__name__)
 _FEWEST_TELLING = 2  # words that say something, for a query's likeness to be trusted as it is
@@ -39,11 +31,11 @@ _FEWEST_TELLING = 2  # words that say something, for a query's likeness to be tr
 class RelevanceFloor:
     """What a memory must reach to have to do with a query, on the reference scale of similarity.
 
-    It may do so by likeness alone, or with the help of the query's telling words, or of an assertion of just what is
-    asked for. A question about somebody's own matters is likelier to have an answer here than one that anybody might
-    ask. A task is about what it is done to: that it resembles another, or names a slot, is no sign of anything. What
-    names nothing ("yes please") is about nothing that is remembered; what names but a time is about all of that time.
-    Likeness alone says less in a language that the model does not know, and of a query of hardly any words.
+    It may do so by likeness alone, or with the help of the query's telling words. A question about somebody's own
+    matters is likelier to have an answer here than one that anybody might ask. A task is about what it is done to: that
+    it resembles another is no sign of anything. What names nothing ("yes please") is about nothing that is remembered;
+    what names but a time is about all of that time. Likeness alone says less in a language that the model does not
+    know, and of a query of hardly any words.
     """
 
     def __init__(
@@ -54,9 +46,8 @@ class RelevanceFloor:
         is_own = asks_of_own(query)
         self._policy = policy
         self._names_something = names_something(query)
-        self._asked = 0.0 if is_task else policy.asked
         self._least = policy.floor - (policy.own if is_own else 0.0) + (policy.task if is_task else 0.0)
-        is_foreign = not is_multilingual and guess_language(query) not in ("", "en")
+        is_foreign = not is_multilingual and detect_language(query) not in ("", "en")
         self._off = policy.foreign if is_foreign else 0.0
         if not is_own and count_telling(query) < _FEWEST_TELLING:
             self._off += policy.bare
@@ -69,10 +60,7 @@ class RelevanceFloor:
             return False
         similarity, telling = item.part("similarity"), _part_or_zero(item, "telling")
         reached = self._policy.unknown if math.isnan(similarity) else similarity
-        if self._asked > 0 and _part_or_zero(item, "asked_slot") > 0:
-            reached += self._asked + self._policy.words * telling
-        else:
-            reached += self._policy.words * telling if telling > 0 else -self._off
+        reached += self._policy.words * telling if telling > 0 else -self._off
         return reached >= self._least
 
 
@@ -116,13 +104,12 @@ def _keep_each_fact_once(
     """Leave out what says only what another says, and name the words of each episode that the query is about.
 
     An episode says what a belief says that these words bear out, or that others of it do and that fits the query as
-    well. Two memories say the same if they answer the question with the same value, or for what has one value at a
-    time: then a belief is told before an episode, what was said last before the rest. Of what shares its telling words,
-    the best is told. Nothing that was given up is told without what took its place.
+    well: then the belief is told, of several episodes the one that was said last. Of what shares its telling words, the
+    best is told. Nothing that was given up is told without what took its place.
     """
     kept: list[RecalledMemory] = []
     for memory in sorted(memories, key=_is_superseded):
-        said = [one for one in kept if meant[memory.id].is_said_by(meant[one.id])]
+        said = [one for one in kept if meant[memory.id].beliefs & meant[one.id].beliefs]
         if all(_outranks(memory, one) for one in said):
             kept = [one for one in kept if not _gives_way(one, memory, meant)]
             kept.append(memory)
@@ -138,43 +125,37 @@ def drop_without_successor(memories: Sequence[RecalledMemory]) -> list[RecalledM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Meant:
-    """What a memory says of a query: its words, whether these still hold, what they bear out, and what it answers."""
+    """What a memory says of a query: its words, whether these still hold, and the beliefs that they bear out."""
 
     words: str = ""
     is_current: bool = False  # while other words of it were given up
     beliefs: frozenset[str] = frozenset()
-    answers: frozenset[Hashable] = frozenset()
-
-    def is_said_by(self, other: "_Meant") -> bool:
-        """Tell whether another says all of it."""
-        return bool(self.beliefs & other.beliefs) or (bool(self.answers) and self.answers <= other.answers)
 
 
 def _read_meanings(
     memories: Sequence[RecalledMemory], claims: Mapping[str, Sequence[AssertedClaim]], query: str
 ) -> dict[str, _Meant]:
     """Return by id what each memory says; of beliefs, only those that may be told themselves count."""
-    asked = slots_asked(query)
     here = {memory.id: memory.text for memory in memories if memory.type == MemoryType.BELIEF}
     fit = QueryFit(query)
     return {
-        memory.id: _meaning_of_claims(claims.get(memory.id, ()), memory.claim, asked, here, fit)
+        memory.id: _meaning_of_claims(claims.get(memory.id, ()), memory.claim, here, fit)
         if memory.type == MemoryType.EPISODE
-        else _Meant(beliefs=frozenset([memory.id]), answers=frozenset(_answers(memory.text, "", memory.subject, asked)))
+        else _Meant(beliefs=frozenset([memory.id]))
         for memory in memories
     }
 
 
 class QueryFit:
-    """How well a sentence fits a query: whether it says what is asked for, and how many telling words it shares."""
+    """How well sentences fit a query: how many of its telling words they share."""
 
     def __init__(self, query: str) -> None:
-        self.language = guess_language(query)
-        self._words = telling_stems(query, self.language)
+        self._language = detect_language(query)
+        self._words = self.stems_of(query)
 
-    def of(self, sentence: str, *, is_answer: bool) -> tuple[bool, int]:
-        """Return both, the more the better; (False, 0) where nothing fits."""
-        return is_answer, self.count_shared(telling_stems(sentence, self.language))
+    def stems_of(self, sentence: str) -> frozenset[str]:
+        """Return the stems of a sentence's telling words, in the language of the query."""
+        return telling_stems(sentence, self._language)
 
     def count_shared(self, stems: Collection[str]) -> int:
         """Count the query's telling words among some stems."""
@@ -182,52 +163,28 @@ class QueryFit:
 
 
 def _meaning_of_claims(
-    claims: Sequence[AssertedClaim], meant: str | None, asked: frozenset[str], beliefs: Mapping[str, str], fit: QueryFit
+    claims: Sequence[AssertedClaim], meant: str | None, beliefs: Mapping[str, str], fit: QueryFit
 ) -> _Meant:
     """Choose the claim that fits best, of several the one that recall names as meant; it may be none."""
-    stems = [telling_stems(claim.sentence, fit.language) for claim in claims]
-    fits = [
-        (bool(asked & set(claim.slots)), fit.count_shared(found)) for claim, found in zip(claims, stems, strict=True)
-    ]
-    best = max(fits, default=(False, 0))
-    if best == (False, 0):
+    stems = [fit.stems_of(claim.sentence) for claim in claims]
+    shared = [fit.count_shared(one) for one in stems]
+    best = max(shared, default=0)
+    if best == 0:
         return _Meant()
-    places = [place for place, fits_so in enumerate(fits) if fits_so == best]
+    places = [place for place, count in enumerate(shared) if count == best]
     place = next((place for place in places if claims[place].sentence == meant), places[0])
     chosen = claims[place]
-    ended = [(claim, found) for claim, found in zip(claims, stems, strict=True) if claim.is_given_up]
-    answers = [claim for claim, (is_answer, _) in zip(claims, fits, strict=True) if is_answer]
+    ended = [other for other, claim in enumerate(claims) if claim.is_given_up]
     return _Meant(
         words=chosen.words or chosen.sentence,
-        is_current=bool(ended) and not any(_tells_of_same(chosen, stems[place], *one) for one in ended),
+        # Two claims are of one matter, or may be, where they share more words than whom they name.
+        is_current=bool(ended) and not any(other == place or len(stems[place] & stems[other]) > 1 for other in ended),
         beliefs=frozenset(
             key
             for key in beliefs.keys() & {key for claim in claims for key in claim.beliefs}
-            if key in chosen.beliefs or fit.count_shared(telling_stems(beliefs[key], fit.language)) >= best[1]
-        ),
-        answers=frozenset(
-            key for claim in answers for key in _answers(claim.sentence, claim.context, claim.subject, asked)
+            if key in chosen.beliefs or fit.count_shared(fit.stems_of(beliefs[key])) >= best
         ),
     )
-
-
-def _tells_of_same(one: AssertedClaim, stems: frozenset[str], other: AssertedClaim, others: frozenset[str]) -> bool:
-    """Tell whether two claims are, or may be, of one matter: by a slot, or by more words than whom they name."""
-    return one is other or bool(set(one.slots) & set(other.slots)) or len(stems & others) > 1
-
-
-def _answers(sentence: str, context: str, subject: str, asked: frozenset[str]) -> Iterator[Hashable]:
-    """Yield what a sentence says of the slots asked about: the slot alone where that holds one value at a time.
-
-    Where somebody's colleague lives is no answer to where they do themselves.
-    """
-    whose = name_relative(subject)
-    filled = fill_slots(sentence, find_values(sentence)) if asked else {}
-    for name in asked & filled.keys():
-        if slots_by_name()[name].is_single:
-            yield (name, context, whose)
-        else:
-            yield from ((name, value, whose) for value in filled[name])
 
 
 def _is_superseded(memory: RecalledMemory) -> bool:
@@ -241,7 +198,7 @@ def _outranks(one: RecalledMemory, other: RecalledMemory) -> bool:
 
 
 def _gives_way(one: RecalledMemory, other: RecalledMemory, meant: Mapping[str, _Meant]) -> bool:
-    return meant[one.id].is_said_by(meant[other.id]) and _outranks(other, one)
+    return bool(meant[one.id].beliefs & meant[other.id].beliefs) and _outranks(other, one)
 
 
 def _with_passage(memory: RecalledMemory, meant: _Meant) -> RecalledMemory:
@@ -256,7 +213,7 @@ class _LineContent(NamedTuple):
     text: str
     is_belief: bool
     stems: frozenset[str]
-    people: frozenset[str]
+    names: frozenset[str]
     values: Mapping[str, frozenset[str]]
 
 
@@ -264,16 +221,15 @@ def _without_repetitions(
     memories: Sequence[RecalledMemory], query: str, policy: RecollectionPolicy
 ) -> Iterator[RecalledMemory]:
     """Yield what says something that no better one has said; summaries are weighed where it is known what has room."""
-    language = guess_language(" ".join([query, *(memory.text for memory in memories)]))
+    language = detect_language(" ".join([query, *(memory.text for memory in memories)]))
     asked, told = telling_stems(query, language), list[_LineContent]()
     for memory in memories:
-        values = find_values(memory.text)
         said = _LineContent(
             text=memory.text,
             is_belief=memory.type == MemoryType.BELIEF,
             stems=telling_stems(memory.text, language),
-            people=telling_stems(" ".join(values.person), language),
-            values=values.excluding(),
+            names=telling_stems(" ".join(one for one in list_names(memory.text) if not one.isupper()), language),
+            values=find_values(memory.text),
         )
         if memory.is_derived:
             yield memory
@@ -286,32 +242,31 @@ def _repeats(said: _LineContent, before: _LineContent, asked: frozenset[str], po
     """Tell whether a line says what another has said: beside the subject that is asked about, they share what is told.
 
     It has then nothing else to tell, or they share two words of it; what does not name that subject must
-    share more. Whom both name is no such word. Two beliefs, and what names two values of one kind, are two facts.
+    share more. Whom both name is no such word. Two beliefs, and what names other numbers or days, are two facts.
     """
     if (said.is_belief and before.is_belief) or _differ(said.values, before.values):
         return False
-    shared = (said.stems & before.stems) - asked - (said.people & before.people)
+    shared = (said.stems & before.stems) - asked - (said.names & before.names)
     if said.stems & before.stems & asked:
-        enough: float = 2 if said.stems - shared - asked - said.people else 1
+        enough: float = 2 if said.stems - shared - asked - said.names else 1
     else:
         enough = max(2, policy.shared * min(len(said.stems), len(before.stems)))
     return len(shared) >= enough or not says_more(summary=said.text, told=[before.text], share=1.0)
 
 
 def _differ(one: Mapping[str, frozenset[str]], other: Mapping[str, frozenset[str]]) -> bool:
-    """Tell whether two lines name values of one kind, a day or a price, and none in common."""
+    """Tell whether two lines name values of one kind, a day or a number, and none in common."""
     return any(not one[kind] & other[kind] for kind in one.keys() & other.keys())
 
 
 def find_meant_claim(*, claims: Sequence[FoundClaim], fit: QueryFit, nearest: float) -> str:
-    """Return which assertion of an episode a query means: what is asked for, else what shares most of its words.
+    """Return which assertion of an episode a query means: what shares most of its telling words.
 
     Else the one that makes the episode as near to the query as it is (`nearest`, a cosine); it may be none.
     """
     meant = []
     for claim in claims:
-        fits = fit.of(claim.sentence, is_answer=bool(claim.slots))
-        near = -1.0 if claim.similarity is None else claim.similarity
-        if claim.sentence and (fits != (False, 0) or near >= nearest):
-            meant.append((fits, near, claim.sentence))
+        shared = fit.count_shared(fit.stems_of(claim.sentence))
+        if claim.sentence and (shared or claim.similarity >= nearest):
+            meant.append((shared, claim.similarity, claim.sentence))
     return max(meant, key=itemgetter(0, 1))[2] if meant else ""

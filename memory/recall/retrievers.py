@@ -17,9 +17,8 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from memory.domain.policy_recall import RecallPolicy
-from memory.language.queries import BoundingEvent, EventSide, Occasion, TimeAsked
-from memory.language.slots import slots_asked, slots_by_name
 from memory.models.fields import VectorKind
+from memory.recall.questions.times import BoundingEvent, EventSide, Occasion, TimeAsked
 from memory.search.hybrid import (
     BeliefCandidate,
     Candidate,
@@ -32,7 +31,6 @@ from memory.search.plan import SearchPlan
 from memory.search.prepared import Result, SearchFailed, TimedSearch
 from memory.search.related import (
     FoundClaim,
-    find_beliefs_with_slots,
     read_belief_validity,
     read_episode_candidates,
     read_episode_times,
@@ -353,63 +351,24 @@ def _most_telling(episodes: Sequence[EpisodeCandidate], policy: RecallPolicy) ->
 
 
 class ClaimMatches(NamedTuple):
-    """Episodes as near as the nearest of their claims; by id, how much each memory counts that says what is asked for.
-
-    A belief says it if a claim does that bears it out. `claims` are those that may be meant.
-    """
+    """Episodes, each as near as the nearest of its claims, and by episode the claims that may be meant."""
 
     episodes: list[EpisodeCandidate]
-    asked: dict[str, float]
-    claims: Mapping[str, Sequence[FoundClaim]] = MappingProxyType({})  # by episode
+    claims: Mapping[str, Sequence[FoundClaim]] = MappingProxyType({})
 
 
-def match_claims(
-    *,
-    episodes: Sequence[EpisodeCandidate],
-    beliefs: Sequence[BeliefCandidate],
-    query: str,
-    searched: SearchQuery,
-    policy: RecallPolicy,
-) -> ClaimMatches:
-    """Compare the claims of the memories found with the query."""
-    slots = slots_asked(query)
-    claims: list[FoundClaim] = []
-    if episodes and (searched.vector is not None or slots):
-        ids = [episode.id for episode in episodes]
-        claims = read_found_claims(episodes=ids, slots=slots, vector=searched.vector, model=searched.model)
-    asked = _weigh_answers(claims, policy)
-    if beliefs and slots:
-        asked |= dict.fromkeys(find_beliefs_with_slots(beliefs=[belief.id for belief in beliefs], slots=slots), 1.0)
-    by_episode: defaultdict[str, list[FoundClaim]] = defaultdict(list)
-    for claim in claims:
-        by_episode[claim.episode].append(claim)
-    return ClaimMatches(episodes=_as_near_as_claims(episodes, claims), asked=asked, claims=by_episode)
+def match_claims(*, episodes: Sequence[EpisodeCandidate], searched: SearchQuery) -> ClaimMatches:
+    """Compare the claims of the episodes found with the query."""
+    if not episodes or searched.vector is None:
+        return ClaimMatches(episodes=list(episodes))
+    ids = [episode.id for episode in episodes]
+    claims: defaultdict[str, list[FoundClaim]] = defaultdict(list)
+    for claim in read_found_claims(episodes=ids, vector=searched.vector, model=searched.model):
+        claims[claim.episode].append(claim)
+    return ClaimMatches(episodes=[_as_near_as_claims(one, claims.get(one.id, ())) for one in episodes], claims=claims)
 
 
-def _as_near_as_claims(episodes: Sequence[EpisodeCandidate], claims: Sequence[FoundClaim]) -> list[EpisodeCandidate]:
-    nearest: dict[str, float] = {}
-    for claim in claims:
-        if claim.similarity is not None:
-            nearest[claim.episode] = max(claim.similarity, nearest.get(claim.episode, -1.0))
-    return [
-        episode._replace(similarity=nearest[episode.id])
-        if nearest.get(episode.id, -1.0) > (1.0 if episode.similarity is None else episode.similarity)
-        else episode
-        for episode in episodes
-    ]
-
-
-def _weigh_answers(claims: Sequence[FoundClaim], policy: RecallPolicy) -> dict[str, float]:
-    """Return how much each episode counts as an answer: of what has one value at a time, the later said, the more."""
-    said: defaultdict[str, dict[str, datetime]] = defaultdict(dict)
-    for claim in claims:
-        for slot in claim.slots:
-            said[slot][claim.episode] = claim.said_at
-    weights: dict[str, float] = {}
-    for slot, times in said.items():
-        newest_first = sorted(times, key=lambda episode: (times[episode], episode), reverse=True)
-        for place, episode in enumerate(newest_first):
-            late = max(policy.newest_answer - policy.answer_step * place, policy.oldest_answer)
-            weight = late if slots_by_name()[slot].is_single else 1.0
-            weights[episode] = max(weight, weights.get(episode, 0.0))
-    return weights
+def _as_near_as_claims(episode: EpisodeCandidate, claims: Sequence[FoundClaim]) -> EpisodeCandidate:
+    nearest = max((claim.similarity for claim in claims), default=-1.0)
+    own = 1.0 if episode.similarity is None else episode.similarity
+    return episode._replace(similarity=nearest) if nearest > own else episode

@@ -58,7 +58,7 @@ class EpisodeCandidate(NamedTuple):
 
     `weighted_similarity` is the cosine with the query's vector of weighted words, if it has one. `coverage` is the
     share of the query's weight that its own words have, `telling` that of the telling ones among them, `context_score`
-    what it takes from matches beside it. `length` counts its different words, `opening` is how it begins. A tuple, for
+    what it takes from matches beside it. `length` counts its different words. A tuple, for
     there are hundreds in each recall: a row of the database becomes one as it is.
     """
 
@@ -75,7 +75,7 @@ class EpisodeCandidate(NamedTuple):
     source: str = ""
     speaker: str = ""
     length: int = 0
-    opening: str = ""
+    category: str = ""
     weighted_similarity: float | None = None
 
 

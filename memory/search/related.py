@@ -1,7 +1,7 @@
 """Read what belongs to memories that were found: texts, claims, times, supersessions and linked memories."""
 # ruff: noqa: S608  (statements of this module's own parts; values travel as parameters)
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from pgvector import HalfVector
 
 from memory.domain.graph import EdgeKind, WalkedEdge
 from memory.domain.policy_memories import GraphPolicy
-from memory.language.clauses import EVIDENCE
+from memory.domain.taxonomy import EVIDENCE_MODES
 from memory.search.hybrid import BeliefCandidate, EpisodeCandidate
 from memory.search.prepared import run_prepared
 from memory.search.scope import (
@@ -40,9 +40,8 @@ from memory.search.vectors import Vectors
 class MemoryText(NamedTuple):
     """An active memory's words; `kind` is an episode's category, a belief's fact type.
 
-    `dated` is when an episode occurred, when a belief was borne out last; an episode has neither confidence nor
-    subject. A belief is of no session; `is_derived` are summaries, which tell again what was told. It may say since and
-    until when it holds.
+    `dated` is when an episode occurred, when a belief was borne out last; an episode has no confidence. A belief is of
+    no session; `is_derived` are summaries, which tell again what was told. It may say since and until when it holds.
     """
 
     id: str
@@ -54,7 +53,6 @@ class MemoryText(NamedTuple):
     is_derived: bool
     valid_from: datetime | None
     valid_until: datetime | None
-    subject: str = ""
 
 
 def read_texts(
@@ -87,7 +85,7 @@ def read_texts(
 
 _EPISODE_TEXTS = f"""
     SELECT p.id, p.text, p.category, p.occurred_at, NULL::float8, p.session, p.is_derived,
-           NULL::timestamptz, p.valid_until, ''
+           NULL::timestamptz, p.valid_until
     FROM memory_episode p
     WHERE p.id = ANY(%(episodes)s::text[]) AND p.workspace_id = %(workspace)s::bigint AND p.status = 'active'
       AND {EPISODE_SEEN.format(row="p")}
@@ -95,7 +93,7 @@ _EPISODE_TEXTS = f"""
 
 _BELIEF_TEXTS = f"""
     SELECT p.id, p.statement, p.fact_type, coalesce(p.last_reinforced_at, p.created_at), p.confidence, '', false,
-           p.valid_from, p.valid_until, p.subject
+           p.valid_from, p.valid_until
     FROM memory_belief p
     WHERE p.id = ANY(%(beliefs)s::text[]) AND p.workspace_id = %(workspace)s::bigint
       AND (p.status = 'active' OR (p.status = 'invalidated' AND p.id = ANY(%(closed)s::text[])))
@@ -104,38 +102,22 @@ _BELIEF_TEXTS = f"""
 
 
 class FoundClaim(NamedTuple):
-    """A claim of an episode that was found: which of the slots asked about it fills, and its cosine to the query.
-
-    `slots` are none where it does not count as an assertion, and so is `sentence`. There is no similarity where the
-    claim is its episode's whole text, or nothing to compare with.
-    """
+    """A claim of an episode that was found, and its cosine to the query; "" where it asserts nothing."""
 
     episode: str
-    slots: Sequence[str]
-    said_at: datetime
-    similarity: float | None
+    similarity: float
     sentence: str
 
 
-def read_found_claims(
-    *, episodes: Sequence[str], slots: Collection[str], vector: Vectors | None, model: str
-) -> list[FoundClaim]:
-    """Return the claims of some episodes that fill one of these slots, or have a vector to compare the query's with."""
+def read_found_claims(*, episodes: Sequence[str], vector: Vectors, model: str) -> list[FoundClaim]:
+    """Return the claims of some episodes that have a vector to compare the query's with."""
     asked = {
         "episodes": list(episodes),
-        "slots": list(slots),
-        "modes": sorted(EVIDENCE),
-        "vector": None if vector is None else HalfVector(vector),
+        "modes": sorted(EVIDENCE_MODES),
+        "vector": HalfVector(vector),
         "model": model,
     }
-    statement = _CLAIMS_WITH_SLOTS if vector is None else _CLAIMS_OF_FOUND
-    return [FoundClaim._make(row) for row in run_prepared(statement=statement, parameters=asked, keeps_plan=True)]
-
-
-def find_beliefs_with_slots(*, beliefs: Sequence[str], slots: Collection[str]) -> set[str]:
-    """Return those of some beliefs that a claim bears out which fills one of these slots."""
-    asked = {"beliefs": list(beliefs), "slots": list(slots), "modes": sorted(EVIDENCE)}
-    return {key for (key,) in run_prepared(statement=_BELIEFS_WITH_SLOTS, parameters=asked, keeps_plan=True)}
+    return [FoundClaim._make(row) for row in run_prepared(statement=_FOUND_CLAIMS, parameters=asked, keeps_plan=True)]
 
 
 class AssertedClaim(NamedTuple):
@@ -147,51 +129,28 @@ class AssertedClaim(NamedTuple):
     episode: str
     sentence: str
     words: str
-    slots: Sequence[str]
-    context: str
-    subject: str
     beliefs: Sequence[str]
     is_given_up: bool | None
 
 
 def read_assertions(*, episodes: Sequence[str]) -> dict[str, list[AssertedClaim]]:
     """Return by episode what some episodes assert, each in its order."""
-    asked = {"episodes": list(episodes), "modes": sorted(EVIDENCE)}
+    asked = {"episodes": list(episodes), "modes": sorted(EVIDENCE_MODES)}
     found: dict[str, list[AssertedClaim]] = {}
     for row in run_prepared(statement=_ASSERTIONS, parameters=asked, keeps_plan=True):
         found.setdefault(row[0], []).append(AssertedClaim._make(row))
     return found
 
 
-_HAS_SLOTS = "c.slots && %(slots)s::varchar[] AND c.mode = ANY(%(modes)s::text[])"
-
-_FILLED_SLOTS = f"""
-    CASE WHEN {_HAS_SLOTS} THEN ARRAY(SELECT unnest(c.slots) INTERSECT SELECT unnest(%(slots)s::varchar[]))
-         ELSE '{{}}'::varchar[] END"""
-_ASSERTED_SENTENCE = "CASE WHEN c.mode = ANY(%(modes)s::text[]) THEN c.sentence ELSE '' END"
-
-_CLAIMS_WITH_SLOTS = f"""
-SELECT c.episode_id, {_FILLED_SLOTS}, e.occurred_at, NULL::float8, {_ASSERTED_SENTENCE}
-FROM memory_claim c JOIN memory_episode e ON e.id = c.episode_id
-WHERE c.episode_id = ANY(%(episodes)s::text[]) AND {_HAS_SLOTS}
-"""
-
-_CLAIMS_OF_FOUND = f"""
-SELECT c.episode_id, {_FILLED_SLOTS}, e.occurred_at, 1 - (v.vector <=> %(vector)b::halfvec), {_ASSERTED_SENTENCE}
-FROM memory_claim c
-JOIN memory_episode e ON e.id = c.episode_id
-LEFT JOIN memory_claimembedding v ON v.claim_id = c.id AND v.model = %(model)s
-WHERE c.episode_id = ANY(%(episodes)s::text[]) AND (v.claim_id IS NOT NULL OR ({_HAS_SLOTS}))
-"""
-
-_BELIEFS_WITH_SLOTS = """
-SELECT DISTINCT e.belief_id FROM memory_evidence e JOIN memory_claim c ON c.id = e.claim_id
-WHERE e.belief_id = ANY(%(beliefs)s::text[]) AND e.verdict = 'SUPPORTS' AND e.base_weight > 0
-  AND c.slots && %(slots)s::varchar[] AND c.mode = ANY(%(modes)s::text[])
+_FOUND_CLAIMS = """
+SELECT c.episode_id, 1 - (v.vector <=> %(vector)b::halfvec),
+    CASE WHEN c.mode = ANY(%(modes)s::text[]) THEN c.sentence ELSE '' END
+FROM memory_claim c JOIN memory_claimembedding v ON v.claim_id = c.id AND v.model = %(model)s
+WHERE c.episode_id = ANY(%(episodes)s::text[])
 """
 
 _ASSERTIONS = """
-SELECT c.episode_id, c.sentence, c.words, c.slots, c.context, c.subject,
+SELECT c.episode_id, c.sentence, c.words,
     coalesce(array_agg(b.id) FILTER (WHERE b.status IN ('active', 'challenged')), '{}'),
     bool_and(b.status IN ('revised', 'invalidated'))
 FROM memory_claim c

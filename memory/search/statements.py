@@ -100,13 +100,23 @@ def beliefs_statement(
 
 # What is read of a memory's row when it is found, so that nobody has to look it up again.
 _ROW_COLUMNS = {
-    "episode": ("search", "session", "project_id", "lifecycle_state", "verification", "source", "speaker", "text"),
+    "episode": (
+        "search",
+        "session",
+        "project_id",
+        "lifecycle_state",
+        "verification",
+        "source",
+        "speaker",
+        "category",
+        "text",
+    ),
     "belief": ("search", "confidence", "created_at"),
 }
 
-# What is told of an episode p that was found, beside its scores; a long text is not read beyond where it begins.
+# What is told of an episode p that was found, beside its scores.
 EPISODE_COLUMNS = """p.session, p.project_id, p.lifecycle_state, p.verification, p.source, p.speaker,
-            length(p.search) AS length, left(p.text, 80) AS opening"""
+            length(p.search) AS length, p.category"""
 _UNSCORED = "NULL::float8 AS score, NULL::float8 AS coverage, NULL::float8 AS telling"
 
 

@@ -3,7 +3,6 @@
 The indexes are HNSW (Malkov and Yashunin 2016). One may lie over all active vectors of a kind and model, others over
 those of one workspace. A search is right whether an index is there or not; it is only as fast as the index lets it be.
 """
-# ruff: noqa: S608  (statements of this module's own parts; values travel as parameters)
 
 import hashlib
 import re
@@ -64,16 +63,6 @@ def read_belief_vectors(*, model: str, ids: Sequence[str]) -> tuple[list[str], V
         "WHERE belief_id = ANY(%s) AND model = %s ORDER BY belief_id",
         [list(ids), model],
     )
-
-
-def read_claim_vectors(*, model: str, ids: Sequence[int]) -> tuple[list[int], Vectors]:
-    """Read the vectors that these claims have under a model, in the order of their keys."""
-    keys, vectors = _copy_out(
-        f"SELECT lpad(claim_id::text, {_ID_LENGTH}, '0'), vector FROM memory_claimembedding "
-        "WHERE claim_id = ANY(%s) AND model = %s ORDER BY claim_id",
-        [list(ids), model],
-    )
-    return [int(key) for key in keys], vectors
 
 
 def store_claim_vectors(

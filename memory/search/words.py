@@ -5,7 +5,7 @@ the background.
 """
 # ruff: noqa: S608  (statements of this module's own parts; values travel as parameters)
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -15,7 +15,6 @@ from django.db import DatabaseError, connection, transaction
 from memory.domain.lifecycle import WORKSPACE_ERRORS
 from memory.domain.policy_recall import RecallPolicy
 from memory.domain.scoring import inverse_document_frequency
-from memory.language.queries import is_telling
 from memory.models.fields import DEFAULT_TEXT_CONFIGURATION, TEXT_CONFIGURATIONS
 from memory.search.prepared import run_prepared
 from memory.search.statements import NO_WORDS, QueryWords
@@ -32,11 +31,13 @@ class _Word:
     documents: int
 
 
-def read_query_words(*, query: str, workspace_id: int, policy: RecallPolicy) -> QueryWords:
+def read_query_words(
+    *, query: str, workspace_id: int, is_telling: Callable[[str], bool], policy: RecallPolicy
+) -> QueryWords:
     """Return what of a query the text arm asks for: its `query_terms` rarest words, weighed by their rarity.
 
-    Stop words of the query's likeliest language are left out, for rows of other languages too: there they would be the
-    rarest of all.
+    `is_telling` says of a lexeme whether it says something of what is meant, however rare it is. Stop words of the
+    query's likeliest language are left out, for rows of other languages too: there they would be the rarest of all.
     """
     asked = {
         "query": query,
@@ -56,11 +57,18 @@ def read_query_words(*, query: str, workspace_id: int, policy: RecallPolicy) -> 
         (_Word(lexemes=tuple(lexemes), documents=frequency) for lexemes, frequency, *_ in rows),
         key=lambda word: (word.documents, word.lexemes),
     )[: policy.query_terms]
-    words = _weigh_words(found, documents=documents, mean_length=mean_length, policy=policy)
+    words = _weigh_words(found, is_telling, documents=documents, mean_length=mean_length, policy=policy)
     return replace(words, has_waiting=has_waiting)
 
 
-def _weigh_words(found: Sequence[_Word], *, documents: int, mean_length: float, policy: RecallPolicy) -> QueryWords:
+def _weigh_words(
+    found: Sequence[_Word],
+    is_telling: Callable[[str], bool],
+    *,
+    documents: int,
+    mean_length: float,
+    policy: RecallPolicy,
+) -> QueryWords:
     weights = [inverse_document_frequency(documents=documents, frequency=word.documents) for word in found]
     flat = [
         (lexeme, number, weight, weight if all(map(is_telling, word.lexemes)) else 0.0)

@@ -129,7 +129,7 @@ def test_a_dry_run_answers_with_a_plan_and_starts_nothing(workspace: Workspace, 
     assert (shown["dry_run"], shown["episodes"], shown["unembedded"], shown["archive_due"]) == (True, 3, 0, 0)
     assert [(job["kind"], job["belief"], len(job["episodes"])) for job in shown["jobs"]] == [("cluster", None, 3)]
     assert shown["estimate"] == {
-        "calls": {"embed": 0, "synthesize": 1, "classify": 1}, "tokens": 0, "cost_usd": 0.0,
+        "calls": {"embed": 0, "read": 0, "synthesize": 1, "classify": 1}, "tokens": 0, "cost_usd": 0.0,
     }  # fmt: skip
     assert not Cycle.objects.exists()
 

@@ -68,7 +68,7 @@ def test_a_fact_is_shown_with_what_its_extraction_knew(workspace: Workspace, rea
 def test_what_nobody_extracted_has_no_tier(workspace: Workspace, reader: Caller) -> None:
     """L3, L5."""
     card = reader.get(f"/memories/{remembered('I want tea.', workspace=workspace).pk}").json()
-    assert (card["kind"], card["confidence"], card["tier"], card["verbatim"]) == ("note", None, "", "")
+    assert (card["kind"], card["confidence"], card["tier"], card["verbatim"]) == ("episode", None, "", "")
 
 
 def test_a_card_takes_no_more_queries_for_more_beliefs(workspace: Workspace, reader: Caller) -> None:

@@ -26,7 +26,7 @@ def unheard(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def work(workspace: Workspace) -> None:
     for one in RememberJob.objects.filter(workspace=workspace):
-        run_remember_job(remembrance_id=one.pk, now=factories.NOW)
+        run_remember_job(remembrance_id=one.pk, now=timezone.now())
 
 
 def test_without_a_model_the_answer_says_queued(
@@ -57,10 +57,10 @@ def test_the_same_call_tells_how_far_it_has_come(workspace: Workspace, writer: C
 
 def test_a_change_of_mind_names_both_beliefs(workspace: Workspace, writer: Caller) -> None:
     """R3."""
-    writer.post("/remember", TABS)
+    writer.post("/remember", {"text": "I work at Nordbank.", "user": "mara"})
     work(workspace)
     old = Belief.objects.get()
-    line = {"text": "Mara prefers spaces over tabs.", "user": "mara"}
+    line = {"text": "I quit my job at Nordbank and started at a bakery.", "user": "mara"}
     writer.post("/remember", line)
     work(workspace)
     new = Belief.objects.exclude(pk=old.pk).get()
@@ -93,12 +93,11 @@ def test_a_bad_body_is_refused(writer: Caller, body: object, status: int) -> Non
 
 
 def test_a_text_of_another_day_is_dated_by_it(workspace: Workspace, writer: Caller) -> None:
-    """R1, L3: the episode happened then, and "tomorrow" is the day after."""
+    """R1: the episode happened then."""
     body = {"text": "Mara moves to Lyon tomorrow.", "user": "mara", "occurred_at": "2026-03-02T23:30:00+01:00"}
     told = writer.post("/remember", body).json()["episode_id"]
     work(workspace)
     assert Episode.objects.get(pk=told).occurred_at == datetime(2026, 3, 2, 22, 30, tzinfo=UTC)
-    assert "2026-03-03" in Belief.objects.get().statement
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,12 @@ SMALL: dict[str, Any] = {
 TEXTS = [episode["text"] for episode in SMALL["episodes"]]
 
 
+@pytest.fixture(autouse=True)
+def without_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what beat does for a running stack: here is none."""
+    monkeypatch.setattr("memory.consolidation.schedule.sweep", lambda: None)
+
+
 class FakePoster:
     """The API of a stack, which answers from a list and keeps what it was asked."""
 
@@ -53,13 +59,14 @@ class FakePoster:
 
 
 class FakeCycles(FakePoster):
-    """An API whose cycles have these counts of clusters, one after the other."""
+    """An API whose cycles have these counts of clusters, or whole counts, one after the other."""
 
-    def __init__(self, *clusters: int, **answers: list[tuple[int, Any]]) -> None:
+    def __init__(self, *counts: int | dict[str, int], **answers: list[tuple[int, Any]]) -> None:
+        wholes = [one if isinstance(one, dict) else {"clusters": one} for one in counts]
         cycles = [
             answer
-            for count in clusters
-            for answer in [(201, {"id": "c"}), (200, {"state": "done"}), (200, {"counts": {"clusters": count}})]
+            for whole in wholes
+            for answer in [(201, {"id": "c"}), (200, {"state": "done"}), (200, {"counts": whole})]
         ]
         super().__init__(consolidations=cycles, **answers)
 
@@ -74,8 +81,8 @@ def bodies(poster: FakePoster, path: str) -> list[Any]:
     return [body for asked, body in poster.asked if asked == f"/api/v1{path}"]
 
 
-def test_cycles_run_until_one_finds_no_cluster() -> None:
-    poster = FakeCycles(2, 1, 0)
+def test_cycles_run_until_one_reads_nothing_and_finds_no_cluster() -> None:
+    poster = FakeCycles({"messages": 3}, {"messages": 0, "clusters": 1}, {"messages": 0, "clusters": 0})
     consolidate(told_to(poster))
 
     assert len(bodies(poster, "/consolidations")) == 3

@@ -13,6 +13,7 @@ from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.jobs import list_jobs_to_judge
 from memory.consolidation.judge import classify_cluster, synthesize_cluster
+from memory.consolidation.read import plan_readings, read_messages
 from memory.consolidation.restructure import list_jobs_to_restructure, restructure_belief
 from memory.models import ClusterJob, Cycle, JobKind, Trigger, Workspace
 
@@ -47,6 +48,9 @@ def run_steps(*, cycle: Cycle, before_gate: Callable[[], object] = lambda: None)
     """
     attempt = cycle.attempt
     extract_episodes(cycle_id=cycle.pk, attempt=attempt)
+    for jobs in plan_readings(cycle_id=cycle.pk, attempt=attempt):
+        for job_id in jobs:
+            read_messages(job_id=job_id, attempt=attempt)
     cluster_episodes(cycle_id=cycle.pk, attempt=attempt)
     for job in list_jobs_to_judge(cycle_id=cycle.pk):
         if job.kind == JobKind.CLUSTER:

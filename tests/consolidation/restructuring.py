@@ -10,7 +10,7 @@ OLD = "The kiln of the pottery burns 5 hours."
 NEW = "The kiln of the pottery burns 6 hours."
 WINTER = "In winter the kiln of the pottery burns 5 hours."
 SUMMER = "In summer the kiln of the pottery burns 6 hours."
-TWIN = "The pottery's kiln burns 5 hours."
+TWIN = "The kiln of the pottery burns 5 hours!"  # the same words: the reader of this machine is sure of nothing less
 
 
 def doubted(world: World, *, supports: int = 3, against: int = 5, speaks_for_new: int = 10) -> Belief:

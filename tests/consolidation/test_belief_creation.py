@@ -117,10 +117,7 @@ def test_partial_and_contradicting_members_count_against(world: World) -> None:
     ("statement", "refusal"),
     [
         ("Does Ana lock the archive at night?", "question"),
-        ("Hello and good morning to all of you!", "greeting"),
-        ("Thanks a lot for locking the archive!", "thanks"),
         ("Ana locks " + " and locks".join([" the archive"] * 12), "too_long"),
-        ("It makes that much easier for Ana.", "unresolved_reference"),
         ("", "no_statement"),
     ],
 )

@@ -9,6 +9,7 @@ from memory.consolidation.apply import apply_jobs
 from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.extract import extract_episodes
+from memory.consolidation.read import plan_readings
 from memory.domain.evidence import Verdict
 from memory.models import ClusterJob, Cycle, Trigger
 from tests.consolidation.conftest import Decree
@@ -27,6 +28,7 @@ def test_the_gate_waits_for_clusters_that_could_not_be_made(world: World, monkey
     said = world.say_all([f"The lock of the archive lasts {n} seconds." for n in (5, 7, 9)], about="lock")
     cycle = open_(world)
     extract_episodes(cycle_id=cycle.pk, attempt=1)
+    plan_readings(cycle_id=cycle.pk, attempt=1)
     with monkeypatch.context() as broken:
         broken.setattr("memory.consolidation.cluster.find_clusters", run_out_of_memory)
         with pytest.raises(MemoryError):
@@ -45,6 +47,7 @@ def test_the_gate_waits_for_episodes_that_could_not_be_leased(world: World) -> N
     world.say("The lock of the archive lasts 5 seconds.", about="lock")
     cycle = open_(world)
     Cycle.objects.update(state="running")
+    plan_readings(cycle_id=cycle.pk, attempt=1)
     cluster_episodes(cycle_id=cycle.pk, attempt=1)
 
     assert not apply_jobs(cycle_id=cycle.pk, attempt=1)

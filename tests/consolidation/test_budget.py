@@ -54,7 +54,7 @@ def test_a_deadline_between_jobs_keeps_what_is_complete(world: World) -> None:
     said = say_matters(world, 3)
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
     for number, step in enumerate(steps_of(cycle)):
-        if number == 5:  # extract, cluster, two steps of the first job and one of the second
+        if number == 6:  # extract, read, cluster, two steps of the first job and one of the second
             Cycle.objects.filter(pk=cycle.pk).update(deadline_at=Now() + timedelta(seconds=2))
         step.run(1)
 

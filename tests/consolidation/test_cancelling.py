@@ -44,7 +44,7 @@ def test_a_running_cycle_applies_what_is_complete_and_puts_the_rest_back(world: 
     said = say_matters(world, 3)
     cycle = opened(world)
     for number, step in enumerate(steps_of(cycle)):
-        if number == 4:  # extract, cluster, and both steps of the first job
+        if number == 5:  # extract, read, cluster, and both steps of the first job
             cancel_cycle(cycle_id=cycle.pk, actor=LENA)
         step.run(1)
 
@@ -85,7 +85,7 @@ def test_an_attempt_that_takes_over_makes_no_call_either(world: World) -> None:
     """B22, B9: the least time of an attempt is not for a cycle that is to end."""
     said = say_matters(world, 2)
     cycle = opened(world)
-    for step in list(steps_of(cycle))[:2]:
+    for step in list(steps_of(cycle))[:3]:
         step.run(1)
     cancel_cycle(cycle_id=cycle.pk, actor=LENA)
     Cycle.objects.filter(pk=cycle.pk).update(leased_until=Now())
@@ -102,7 +102,7 @@ def test_an_attempt_that_takes_over_makes_no_call_either(world: World) -> None:
 def test_a_wait_for_a_model_server_does_not_outlast_a_cancellation(world: World) -> None:
     say_matters(world, 1)
     cycle = opened(world)
-    for step in list(steps_of(cycle))[:2]:
+    for step in list(steps_of(cycle))[:3]:
         step.run(1)
     ClusterJob.objects.update(not_before=database_now(plus=600))
     cancel_cycle(cycle_id=cycle.pk, actor=LENA)

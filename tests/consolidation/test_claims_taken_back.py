@@ -1,4 +1,4 @@
-"""B22, E3, E4: what claims founded, bore out and ended is taken back with its cycle, and replayed without a call."""
+"""B22, F3: what a reading founded, bore out and ended is taken back with its cycle, and replayed without a call."""
 
 from typing import Any
 
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db
 OAT = "I always drink oat milk in my coffee."
 NO_OAT = "I stopped drinking oat milk."
 DANA, RAVI = "My manager is Dana.", "My manager is no longer Dana, it is Ravi now."
+IN_APRIL = "From April 1st my manager will be Ravi instead of Dana."
 
 
 @pytest.fixture
@@ -32,6 +33,12 @@ def undo(mara: Teller, cycle: Cycle) -> None:
     assert find_drift(workspace=mara.workspace)[1] == []
 
 
+def release(mara: Teller, cycle: Cycle) -> None:
+    """Release what an undone cycle holds, and run another."""
+    release_quarantined(episodes=select_quarantined(cycle=Cycle.objects.get(pk=cycle.pk)))
+    mara.cycle()
+
+
 def rebuilt(mara: Teller) -> list[Any]:
     """Replay all cycles; return what stands otherwise than was recorded."""
     calls = ModelCall.objects.count()
@@ -42,7 +49,7 @@ def rebuilt(mara: Teller) -> list[Any]:
 
 
 def test_what_a_claim_founded_goes_with_its_cycle(mara: Teller) -> None:
-    """E4, B22: the belief is invalidated, its episode is held, and its claim stays read."""
+    """B22: the belief is invalidated, and its episode is held."""
     cycle = mara.cycle(DANA)
     assert mara.belief("Dana").status == "active"
 
@@ -53,12 +60,12 @@ def test_what_a_claim_founded_goes_with_its_cycle(mara: Teller) -> None:
     assert Claim.objects.get().episode.state == "held"
 
 
-def test_what_a_claim_challenged_is_active_again(mara: Teller) -> None:
-    """E3, B22: with the evidence that it had."""
+def test_what_a_reading_ended_is_active_again(mara: Teller) -> None:
+    """B22: with the evidence that it had, and for as long as it held."""
     mara.cycle(OAT, DANA)
     before = mara.stands()
     cycle = mara.cycle(NO_OAT, RAVI)
-    assert {mara.belief("oat milk").status, mara.belief("is Dana").status} == {"challenged"}
+    assert {mara.belief("oat milk").status, mara.belief("is Dana").status} == {"invalidated"}
 
     undo(mara, cycle)
 
@@ -67,54 +74,81 @@ def test_what_a_claim_challenged_is_active_again(mara: Teller) -> None:
     assert after["evidence"] == before["evidence"]
 
 
-def test_what_was_counted_before_and_is_challenged_now_goes_back_as_well(mara: Teller) -> None:
-    """E3, B22: the claim ended the belief, and its evidence was there already."""
-    mara.cycle(OAT)
-    cycle = mara.cycle(NO_OAT, before_gate=lambda: mara.count_against("oat", by=NO_OAT))
-    assert (mara.belief("oat").status, Evidence.objects.filter(cycle=cycle).count()) == ("challenged", 0)
+def test_what_was_announced_is_announced_no_more(mara: Teller) -> None:
+    """B22: though nothing has changed yet."""
+    mara.cycle(DANA)
+    before = mara.stands()
+    cycle = mara.cycle(IN_APRIL)
 
     undo(mara, cycle)
 
-    assert mara.belief("oat").status == "active"
+    assert [row for row in mara.stands()["beliefs"] if row["status"] != "invalidated"] == before["beliefs"]
 
 
-def test_a_released_claim_is_heard_again(mara: Teller) -> None:
-    """B22: its verdicts of the undone cycle answer for nothing."""
-    mara.cycle(OAT)
-    cycle = mara.cycle(NO_OAT)
+def test_what_a_reading_opened_again_is_closed_with_it(mara: Teller) -> None:
+    """B22: what it closed for that holds again."""
+    mara.cycle(DANA)
+    mara.cycle(RAVI)
+    cycle = mara.cycle("My manager is no longer Ravi, it is Dana now.")
+    assert Belief.objects.get(status="active").statement == "Mara's manager is Dana."
+
     undo(mara, cycle)
-    assert mara.belief("oat").status == "active"
 
-    release_quarantined(episodes=select_quarantined(cycle=Cycle.objects.get(pk=cycle.pk)))
-    mara.cycle()
+    assert Belief.objects.get(status="active").statement == "Mara's manager is Ravi."
+    assert rebuilt(mara) == []
 
-    assert mara.belief("oat").status == "challenged"
-    assert Claim.objects.count() == 2
+
+def test_a_released_message_is_heard_again(mara: Teller) -> None:
+    """B22: it is read anew, against what is believed by then; its claims of the undone cycle answer for nothing."""
+    mara.cycle(DANA)
+    cycle = mara.cycle(RAVI)
+    undo(mara, cycle)
+    assert mara.belief("is Dana").status == "active"
+
+    release(mara, cycle)
+
+    assert mara.belief("is Dana").status == "invalidated"
+    assert Belief.objects.get(status="active").statement == "Mara's manager is Ravi."
+    assert Claim.objects.filter(sentence="Mara's manager is Ravi.").count() == 1
+    assert rebuilt(mara) == []
 
 
 def test_a_released_telling_founds_its_belief_again(mara: Teller) -> None:
-    """E4, B22."""
+    """B22."""
     cycle = mara.cycle(DANA)
     undo(mara, cycle)
 
-    release_quarantined(episodes=select_quarantined(cycle=Cycle.objects.get(pk=cycle.pk)))
-    mara.cycle()
+    release(mara, cycle)
 
     assert sorted(Belief.objects.values_list("status", flat=True)) == ["active", "invalidated"]
 
 
-def test_claims_are_replayed_as_they_were_heard(mara: Teller) -> None:
-    """E3, E4, B22: founded, borne out and ended; each row names its claim."""
+def test_readings_are_replayed_as_they_were_heard(mara: Teller) -> None:
+    """F3, B22: founded, borne out, ended, come back, and denied."""
     mara.cycle(OAT, DANA, "I moved to Lisbon in March.")
     mara.cycle(RAVI)
     mara.cycle(NO_OAT, "My manager is Ravi.")
-    assert not Evidence.objects.filter(claim=None).exists()
+    mara.cycle("My manager is no longer Ravi, it is Dana now.", OAT)
+    mara.cycle("Dana was never my manager.")
+    mara.cycle("Dana was never my manager.")
+    assert not Evidence.objects.filter(is_founding=True, claim=None).exists()
 
     assert rebuilt(mara) == []
 
 
-def test_what_was_spoilt_is_as_the_claims_have_it_again(mara: Teller) -> None:
-    """E3, E4, B22: status, evidence, and of each row the claim that counts."""
+def test_what_was_announced_is_replayed_before_and_after_its_day(mara: Teller) -> None:
+    """C1, B22."""
+    mara.cycle(DANA)
+    mara.cycle(IN_APRIL)
+    assert rebuilt(mara) == []
+    mara.cycle(after=mara.now.replace(month=4, day=2) - mara.now)
+    assert mara.belief("is Dana").status == "invalidated"
+
+    assert rebuilt(mara) == []
+
+
+def test_what_was_spoilt_is_as_the_readings_have_it_again(mara: Teller) -> None:
+    """F3, B22: status, evidence, and of each row the claim that counts."""
     mara.cycle(OAT, DANA)
     mara.cycle(RAVI, NO_OAT)
     before = mara.stands()
@@ -127,20 +161,10 @@ def test_what_was_spoilt_is_as_the_claims_have_it_again(mara: Teller) -> None:
     assert mara.stands() == before
 
 
-def test_a_belief_that_only_was_ended_is_ended_in_a_replay(mara: Teller) -> None:
-    """E3, B22: the claim's evidence was there before, and it founded nothing."""
-    mara.cycle(OAT)
-    mara.cycle(NO_OAT, before_gate=lambda: mara.count_against("oat", by=NO_OAT))
-    assert mara.belief("oat").status == "challenged"
-
-    assert not any("status" in difference.columns for difference in rebuilt(mara))
-    assert mara.belief("oat").status == "challenged"
-
-
 def test_a_replay_leaves_an_undone_cycle_out(mara: Teller) -> None:
     """B22."""
     mara.cycle(OAT, DANA)
     undo(mara, mara.cycle(NO_OAT, RAVI))
-    mara.cycle("My manager is Dana.")
+    mara.cycle(DANA)
 
     assert rebuilt(mara) == []

@@ -12,6 +12,7 @@ from memory.consolidation.cycle import BeliefsDisabled, open_cycle
 from memory.consolidation.dry_run import _read_only, dry_run_cycle
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import cancel_cycle
+from memory.consolidation.read import plan_readings
 from memory.domain.identity import Actor, ActorKind
 from memory.models import Belief, ClusterJob, Episode, EpisodeEmbedding, ModelCall, Trigger, Workspace
 from tests import factories
@@ -63,6 +64,7 @@ def test_the_plan_is_the_cycles_own(busy: World) -> None:
 
     cycle, _ = open_cycle(workspace_id=busy.workspace.pk, now=busy.now, trigger=Trigger.PERSON)
     extract_episodes(cycle_id=cycle.pk, attempt=1)
+    plan_readings(cycle_id=cycle.pk, attempt=1)
     cluster_episodes(cycle_id=cycle.pk, attempt=1)
 
     assert foreseen == stored(cycle.pk)
@@ -114,7 +116,7 @@ def test_what_is_answered_already_costs_nothing(world: World) -> None:
     say_matters(world, 2)
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=world.now, trigger=Trigger.PERSON)
     for number, step in enumerate(steps_of(cycle)):
-        if number == 3:  # extract, cluster and the first synthesis
+        if number == 4:  # extract, read, cluster and the first synthesis
             cancel_cycle(cycle_id=cycle.pk, actor=Actor(kind=ActorKind.PERSON, name="lena"))
         step.run(1)
     rehearsal = dry_run_cycle(workspace=world.workspace, now=world.now)
@@ -127,7 +129,7 @@ def test_episodes_without_a_vector_are_told_apart(world: World) -> None:
     said = say_matters(world, 2)
     rehearsal = dry_run_cycle(workspace=world.workspace, now=world.now)
     assert (rehearsal.episodes, rehearsal.unembedded, list(rehearsal.jobs)) == (len(said), 6, [])
-    assert rehearsal.estimate.calls == {"embed": 1, "synthesize": 0, "classify": 0}
+    assert rehearsal.estimate.calls == {"embed": 1, "read": 0, "synthesize": 0, "classify": 0}
     assert world.server.log == []
 
 

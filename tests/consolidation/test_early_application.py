@@ -11,6 +11,7 @@ from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
 from memory.consolidation.jobs import find_cycle_to_apply
 from memory.consolidation.judge import classify_cluster, synthesize_cluster
+from memory.consolidation.read import plan_readings
 from memory.models import Belief, ClusterJob, Cycle, Trigger
 from tests import factories
 from tests.consolidation.test_near_duplicates import FIVE, say_two_clusters
@@ -24,6 +25,7 @@ def plan_two_jobs(world: World) -> tuple[Cycle, ClusterJob, ClusterJob]:
         workspace_id=world.workspace.pk, now=factories.NOW + timedelta(days=1), trigger=Trigger.PERSON
     )
     extract_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
+    plan_readings(cycle_id=cycle.pk, attempt=cycle.attempt)
     cluster_episodes(cycle_id=cycle.pk, attempt=cycle.attempt)
     first, second = ClusterJob.objects.filter(cycle=cycle).order_by("number")
     return cycle, first, second

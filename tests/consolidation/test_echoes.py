@@ -51,6 +51,7 @@ def test_a_person_who_was_shown_a_belief_counts_as_ever(world: World) -> None:
     belief = world.hold(TABS, about="indentation", supports=4)
     show(world, belief, to="chat")
 
+    world.readings[AGAIN] = {"about": [{"b": TABS, "verdict": "SUPPORTS"}]}
     heard = hear(world, source="human")
 
     assert (heard.kind, heard.base_weight, world.now_of(belief).alpha) == ("ordinary", 1.0, 6.0)

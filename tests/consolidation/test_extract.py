@@ -10,6 +10,7 @@ from memory.consolidation.cluster import cluster_episodes
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.finish import finish_cycle
+from memory.consolidation.read import plan_readings
 from memory.models import CycleStep, Episode, EpisodeEmbedding, Trigger
 from tests.consolidation.conftest import Decree
 from tests.consolidation.world import MODEL, World
@@ -75,6 +76,7 @@ def test_what_a_crash_left_without_a_vector_is_not_pooled(world: World, monkeypa
     with pytest.raises(ZeroDivisionError):
         extract_episodes(cycle_id=cycle.pk, attempt=1)
 
+    plan_readings(cycle_id=cycle.pk, attempt=1)
     cluster_episodes(cycle_id=cycle.pk, attempt=1)
     apply_jobs(cycle_id=cycle.pk, attempt=1)
     finish_cycle(cycle_id=cycle.pk, attempt=1)

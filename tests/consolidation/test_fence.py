@@ -13,6 +13,7 @@ from memory.consolidation.cycle import begin_attempt, claim_attempt, enter_step,
 from memory.consolidation.extract import extract_episodes
 from memory.consolidation.jobs import leased_job
 from memory.consolidation.judge import classify_cluster, synthesize_cluster
+from memory.consolidation.read import plan_readings
 from memory.consolidation.schedule import sweep
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import JobState
@@ -48,6 +49,7 @@ def assert_undisturbed(world: World, cycle: Cycle) -> None:
 def plan(cycle: Cycle) -> None:
     """Take the cycle to where its jobs are written down."""
     extract_episodes(cycle_id=cycle.pk, attempt=1)
+    plan_readings(cycle_id=cycle.pk, attempt=1)
     cluster_episodes(cycle_id=cycle.pk, attempt=1)
 
 

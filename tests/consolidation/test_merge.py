@@ -8,6 +8,8 @@ from memory.models import Belief, Evidence, GateDecision, Lineage, StructuralJob
 from tests.consolidation.restructuring import OLD, TWIN, child_of, job_of, reasons, twins
 from tests.consolidation.world import World
 
+AGAIN = "The kiln of the pottery burns: 5 hours."
+
 
 def test_a_merge_has_two_parents_and_the_evidence_of_both(world: World) -> None:
     """B13: 5 + 3 episodes; the better evidenced statement where the model gives none."""
@@ -106,7 +108,7 @@ def test_a_pinned_belief_is_not_merged(world: World) -> None:
 
 def test_a_twin_that_cannot_merge_hides_no_other(world: World) -> None:
     """B13: one pass finds all pairs; the nearest one's pin keeps only the nearest apart."""
-    world.hold("The kiln of the pottery burns for 5 hours.", about="kiln", supports=4, is_pinned=True)
+    world.hold(AGAIN, about="kiln", supports=4, is_pinned=True)
     one = world.hold(OLD, about="kiln", likeness=0.999, supports=4)
     other = world.hold(TWIN, about="kiln", likeness=0.95, supports=3)
     world.unions |= {OLD: "", TWIN: ""}
@@ -120,7 +122,7 @@ def test_a_twin_that_cannot_merge_hides_no_other(world: World) -> None:
 
 def test_where_no_twin_can_merge_the_nearest_is_named(world: World) -> None:
     """B13, B8.5: one decision a belief, on its best twin."""
-    nearest = world.hold("The kiln of the pottery burns for 5 hours.", about="kiln", supports=4, is_pinned=True)
+    nearest = world.hold(AGAIN, about="kiln", supports=4, is_pinned=True)
     one = world.hold(OLD, about="kiln", likeness=0.999, supports=4)
     world.hold(TWIN, about="kiln", likeness=0.95, supports=3, is_pinned=True)
     world.say("Potter's log: 5 hours.", about="kiln", likeness=0.75)
@@ -159,7 +161,7 @@ def test_beliefs_of_two_projects_or_users_are_no_twins(world: World) -> None:
 def test_three_alike_merge_two_a_cycle(world: World) -> None:
     """B13, C3: what two become joins the third, which says the same already."""
     twins(world)
-    world.hold("The kiln of the pottery burns for 5 hours.", about="kiln", likeness=0.97, supports=3)
+    world.hold(AGAIN, about="kiln", likeness=0.97, supports=3)
     world.unions[OLD] = ""
 
     counts = [world.cycle(after=timedelta(days=days)).counts["merged"] for days in (0, 1, 7)]

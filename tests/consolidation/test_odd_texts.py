@@ -8,8 +8,7 @@ import pytest
 
 from memory.consolidation.episode_states import list_dead_letters, retry_dead_letters
 from memory.domain.lifecycle import CycleState
-from memory.language.synthesis import extract_statement
-from memory.language.verdicts import judge_by_rules
+from memory.llm import offline
 from memory.llm.offline import StaticEmbedder
 from memory.models import Belief, CallOutcome, ClusterJob, Episode, ModelCall, Workspace, WorkspacePause
 from tests import factories
@@ -20,11 +19,11 @@ pytestmark = pytest.mark.django_db
 
 NOW = factories.NOW
 POISON = "Ana keeps her bike at 99:99 in the shed behind the house."
-SOUND = [
+SOUND = [  # of the same words the reader of this machine is sure, whatever it was trained on
     "Ana keeps her bike in the shed behind the house.",
-    "The bike of Ana stands in the shed behind the house.",
-    "Ana always keeps her bike in the shed behind the house.",
-    "Ana keeps her old bike in the shed behind the house.",
+    "Ana keeps her bike in the shed behind the house!",
+    "Ana keeps her bike, in the shed behind the house.",
+    "Ana keeps her bike: in the shed, behind the house.",
 ]
 
 
@@ -61,9 +60,8 @@ def check_set_aside(poison: Episode, *, error: type[Exception] = ValueError) -> 
 
 
 BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
-    "rules that state": ("memory.llm.offline.extract_statement", extract_statement),
+    "stating": ("memory.llm.offline._synthesize", offline._synthesize),
     "matter": ("memory.consolidation.extract.strip_echo", lambda text, speaker: text),
-    "planning": ("memory.consolidation.sources.is_first_person", lambda text, language: False),
 }
 
 
@@ -86,8 +84,8 @@ def test_what_breaks_a_step_is_set_aside_after_one_failure(
 
 def test_what_breaks_a_verdict_is_cornered(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """E6: the batch is halved down to it at no cost, and the others get their verdicts."""
-    monkeypatch.setattr("memory.llm.offline.judge_by_rules", breaking(judge_by_rules))
-    monkeypatch.setattr("memory.consolidation.judge.passes_guard", lambda **_: False)  # so that all are asked about
+    monkeypatch.setattr("memory.llm.offline._classify", breaking(offline._classify))
+    monkeypatch.setattr("memory.consolidation.judge.supports_without_call", lambda **_: False)  # so that all are asked
     tell(workspace, *SOUND)
     poison = tell(workspace, POISON)[0]
 
@@ -109,13 +107,13 @@ def test_what_breaks_the_embedding_is_set_aside(workspace: Workspace, monkeypatc
     check_set_aside(poison, error=ArithmeticError)
 
 
-def test_rules_that_break_over_everything_blame_nobody_for_good(
+def test_a_reader_that_breaks_over_everything_blames_nobody_for_good(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """E6: together they break them, and alone none does: the job fails, and the workspace goes on all the same."""
     monkeypatch.setattr(
-        "memory.llm.offline.extract_statement",
-        lambda *, episodes, embed: offline_break() if len(episodes) > 1 else None,
+        "memory.llm.offline._synthesize",
+        lambda episodes, person: offline_break() if len(episodes) > 1 else offline._NO_STATEMENT,
     )
     said = tell(workspace, *SOUND)
 

@@ -1,9 +1,10 @@
-"""Cycles with the models of this machine: static vectors and rules, no server anywhere."""
+"""Cycles with the models of this machine: static vectors and the small reader, no server anywhere."""
 
 from datetime import timedelta
 
 import pytest
 
+from memory.llm.registry import language_model
 from memory.models import Belief, ClusterJob, Evidence, ModelCall, Workspace
 from tests import factories
 from tests.consolidation.inline import run_cycle
@@ -11,15 +12,16 @@ from tests.consolidation.inline import run_cycle
 pytestmark = pytest.mark.django_db
 
 NOW = factories.NOW
+# Of the same words the reader is sure, whatever it was trained on.
 ENGLISH = [
     "Ana keeps her bike in the shed behind the house.",
-    "The bike of Ana stands in the shed behind the house.",
-    "Ana always keeps her bike in the shed behind the house.",
+    "Ana keeps her bike in the shed behind the house!",
+    "Ana keeps her bike: in the shed, behind the house.",
 ]
 GERMAN = [
     "Ana stellt ihr Fahrrad in den Schuppen hinter dem Haus.",
-    "Das Fahrrad von Ana steht im Schuppen hinter dem Haus.",
-    "Ana stellt ihr Fahrrad immer in den Schuppen hinter dem Haus.",
+    "Ana stellt ihr Fahrrad in den Schuppen hinter dem Haus!",
+    "Ana stellt ihr Fahrrad: in den Schuppen, hinter dem Haus.",
 ]
 
 
@@ -45,7 +47,7 @@ def test_alike_episodes_found_a_belief_in_their_own_words(workspace: Workspace) 
     assert belief.statement in ENGLISH
     assert (belief.language, belief.beta) == ("en", 1.0)
     assert belief.alpha == 1.0 + belief.evidence_count >= 4.0
-    assert set(ModelCall.objects.values_list("model", flat=True)) == {"offline-rules-2"}
+    assert set(ModelCall.objects.values_list("model", flat=True)) == {language_model().model_for("synthesize")}
     assert not ModelCall.objects.exclude(cost_usd=0).exists()
 
 
@@ -78,7 +80,7 @@ def test_the_same_words_again_reinforce_and_a_plain_denial_does_not(workspace: W
     assert Belief.objects.get().alpha == 4.0
 
     tell(workspace, [ENGLISH[0]])
-    tell(workspace, ["Ana does not keep her bike in the shed behind the house."])
+    tell(workspace, ["Ana no longer keeps her bike in the shed behind the house."])
     run_cycle(workspace, NOW + timedelta(days=1))
 
     belief = Belief.objects.get()

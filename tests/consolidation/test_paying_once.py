@@ -1,7 +1,7 @@
 """What would change nothing is not paid for, and a limit delays without losing anything (B7, B8, B9)."""
 
 from memory.domain.evidence import Verdict
-from memory.models import ClusterJob, Episode
+from memory.models import Episode
 from tests import factories
 from tests.consolidation.conftest import Decree
 from tests.consolidation.test_clusters import bikes
@@ -45,28 +45,6 @@ def test_a_refused_set_is_asked_about_again_once_it_changes(world: World) -> Non
         world.cycle()
 
     assert calls(world) == 2
-
-
-def test_where_nothing_was_said_nothing_is_asked(world: World) -> None:
-    """B8.3: questions, greetings and thanks cost no call, as a cluster and one by one, though a belief is near."""
-    world.hold(SHED, about="shed", likeness=0.8)
-    said = world.say_all(["How is the shed?", "Hello Ana, good to see you!", "Thank you so much!"], about="shed")
-
-    for _ in range(2):
-        world.cycle()
-
-    assert calls(world) == 0
-    assert ClusterJob.objects.get().refusal == "nothing_said"
-    assert set(world.states(*said)) == {"pooled"}
-
-
-def test_one_that_says_something_is_enough_to_ask(world: World) -> None:
-    """B8.3: whether it bears a belief out is for the verdicts to tell."""
-    world.say_all(["How is the shed?", SHED, "Thank you so much!"], about="shed")
-
-    world.cycle()
-
-    assert world.calls("synthesize") == 1
 
 
 def test_garbage_costs_a_bounded_number_of_calls(world: World, hasty: None) -> None:

@@ -22,6 +22,7 @@ from memory.models import (
     Trigger,
 )
 from tests.consolidation.generated import LENA, History
+from tests.consolidation.test_near_duplicates import say_two_clusters
 from tests.consolidation.test_scripted_year import BOTH, EARLY, FIVE, NOTES, STORM, script
 from tests.consolidation.world import World
 
@@ -170,7 +171,7 @@ def _founded(world: World) -> Cycle:
 
 
 def _supported(world: World) -> Cycle:
-    world.say(f"Again, for the {len(world.verdicts)}th time.", about="kiln", likeness=0.8)
+    world.say(f"The kiln again, for the {len(world.verdicts)}th time.", about="kiln", likeness=0.8)
     return world.cycle(after=timedelta(days=1))
 
 
@@ -270,7 +271,8 @@ def _last(world: World) -> str:
 
 def test_a_job_tells_which_twin_took_its_evidence(world: World) -> None:
     """B8.5: who joined whom cannot be told later, since the beliefs of then are not those of now."""
-    History(world, seed=1).live(cycles=8)
+    say_two_clusters(world, (FIVE, FIVE))
+    world.cycle()
     [job] = ClusterJob.objects.filter(outcome="joined")
 
     assert job.joined_belief is not None

@@ -132,7 +132,12 @@ def test_a_weak_child_is_refused_with_its_reason(
 
 @pytest.mark.parametrize(
     ("revision", "refusal"),
-    [("", "no_statement"), (OLD, "unchanged"), ("Is it 6 hours?", "question"), ("Thanks a lot for that!", "thanks")],
+    [
+        ("", "no_statement"),
+        (OLD, "unchanged"),
+        ("Is it 6 hours?", "question"),
+        ("It burns " + 40 * "on and ", "too_long"),
+    ],
 )
 def test_what_cannot_take_the_place_of_a_belief_is_refused_without_judging(
     world: World, revision: str, refusal: str

@@ -14,7 +14,7 @@ FIVE = "The kiln of the pottery burns 5 hours."
 SIX = "The kiln of the pottery burns 6 hours."
 WINTER = "In winter the kiln of the pottery burns 6 hours."
 SUMMER = "In summer the kiln of the pottery burns 5 hours."
-WINTER_TOO = "The kiln of the pottery burns 6 hours in winter."
+WINTER_TOO = "In winter the kiln of the pottery burns 6 hours!"
 
 EARLY = [f"Potter's log {n}: the kiln burnt for 5 hours." for n in range(1, 6)]
 STORM = [f"Potter's log {n}: the kiln burnt for 6 hours." for n in range(11, 21)]

@@ -76,7 +76,7 @@ def test_what_says_something_else_is_created(world: World, given: dict[str, Any]
 
 
 def test_what_fails_the_guard_is_created(world: World) -> None:
-    """B22, Guard: the forgotten statement says the contrary."""
+    """B22: the forgotten statement says the contrary."""
     bury(world, "The lock of the archive does not last 5 seconds.")
     say_again(world)
 

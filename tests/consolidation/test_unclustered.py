@@ -123,12 +123,18 @@ def test_a_pooled_episode_is_held_against_a_belief_born_later(world: World, coun
 
 
 @pytest.mark.django_db
-def test_rules_are_asked_about_one_belief_at_a_time(settings: Settings) -> None:
-    """B8.3: on this machine calls cost nothing, and a told claim is not asked about what is far from it."""
+def test_this_machine_is_asked_about_one_belief_at_a_time(settings: Settings) -> None:
+    """B8.3: its calls cost nothing, and an episode is not asked about what is far from it."""
     mara = Teller(workspace=factories.workspace())
     settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
-    mara.cycle("I always drink oat milk in my coffee.", "The oven of the bakery burns 5 hours.")
-    mara.cycle("I never drink oat milk in my coffee.", "The oven of the bakery burns 6 hours.")
+    for mark in ".!…":
+        mara.tell(f"The oven of the bakery burns 5 hours{mark}", source="ingest", user="")
+        mara.tell(f"The ferry to the island sails on Mondays{mark}", source="ingest", user="")
+    mara.cycle()
+    mara.tell(
+        "The oven of the bakery burns 6 hours.", "The ferry to the island sails on Fridays.", source="ingest", user=""
+    )
+    mara.cycle()
 
     jobs = ClusterJob.objects.filter(kind=JobKind.SINGLES)
     assert jobs.exists()

@@ -110,7 +110,7 @@ def test_a_change_that_was_undone_is_not_made_again_for_ninety_days(
         contradict(world)
         contradict(world)
     else:
-        world.say("Potter's log: a word in favour.", about="kiln", likeness=0.8)
+        world.say("Potter's log: a word in favour of the kiln.", about="kiln", likeness=0.8)
     later = world.cycle(after=91 * DAY)
     assert GateDecision.objects.get(belief=belief, gate=gate, cycle=later).passed
 

@@ -38,10 +38,10 @@ def test_an_episode_that_nobody_extracted_keeps_its_importance(world: World) -> 
 def test_a_note_is_put_aside_in_the_cycle_that_embeds_the_newer_one(world: World) -> None:
     """L18: and takes no part in it any more."""
     given: dict[str, Any] = {"category": "preference", "confidence": 0.95, "speaker": "Ana", "source": "human"}
-    old = world.say("Ana prefers tabs over spaces.", about="tabs", likeness=0.99, **given)
+    old = world.say("Stand-up is at nine.", about="stand-up", likeness=0.99, **given)
     world.cycle()
     later = world.now + timedelta(hours=1)
-    new = world.say("Ana prefers spaces over tabs.", about="tabs", likeness=0.99, occurred_at=later, **given)
+    new = world.say("Stand-up is at ten now.", about="stand-up", likeness=0.99, occurred_at=later, **given)
     world.cycle()
 
     statuses = Episode.objects.in_bulk([old.pk, new.pk])

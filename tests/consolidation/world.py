@@ -42,8 +42,9 @@ from memory.search.vectors import store_belief_vectors
 from tests import factories
 from tests.consolidation.inline import run_cycle
 from tests.model_server import ModelServer
-from tests.model_server_acts import Act, Asked, garbage, judged, refuse, sensible, stall
+from tests.model_server_acts import Act, Asked, garbage, judged, refuse, stall
 
+Reply = Act | dict[str, list[dict[str, Any]]]  # what a message does: "new" and "about" lines, without its number
 MODEL = "scripted"  # an embedding model that no profile ships for: raw cosines are the reference scale
 
 
@@ -156,7 +157,7 @@ class World:
     unions: dict[str, str] = field(default_factory=dict)  # by either statement: the one for both, "" to keep one
     contexts: dict[str, str] = field(default_factory=dict)  # of statements that a cluster supports; else general
     changes_its_mind: bool = False  # whether what contradicts comes after all that supports
-    facts: dict[str, list[str]] = field(default_factory=dict)  # by text; else the text itself
+    readings: dict[str, Reply] = field(default_factory=dict)  # by a message's text; else it does nothing
     contradictions: dict[str, str | list[str]] = field(default_factory=dict)  # by fact: what it contradicts
     spoilt: set[str] = field(default_factory=set)  # statements of which the model speaks only nonsense
 
@@ -172,14 +173,10 @@ class World:
 
     def answer(self, asked: Asked) -> Act | dict[str, Any]:
         """Answer as the test has laid down; a verdict that it did not mention is SUPPORTS."""
-        if asked.purpose == "remember":
-            return {
-                "facts": [self._fact(text) for text in self.facts.get(asked.items[0]["text"], [asked.items[0]["text"]])]
-            }
         if asked.purpose == "contradict":
             return self._contradiction(asked)
         if asked.purpose == "read":
-            return sensible(asked)
+            return self._reading(asked)
         if asked.purpose != "synthesize":
             return self._answer_about(asked.items[0]["belief"], asked)
         text = asked.first["text"]
@@ -189,8 +186,25 @@ class World:
         context = self.contexts.get(statement, "general")
         return _stated(statement, subject=asked.first.get("speaker", "Ana"), context=context)
 
-    def _fact(self, text: str) -> dict[str, Any]:
-        return {"fact": text, "factType": "preference", "importance": 7, "subject": "Ana"}
+    def _reading(self, asked: Asked) -> Act | dict[str, Any]:
+        """Say what the test has laid down of each message; beliefs are named by their statements."""
+        new: list[dict[str, Any]] = []
+        about: list[dict[str, Any]] = []
+        for message in asked.messages:
+            reply = self.readings.get(message["text"], {})
+            if isinstance(reply, Act):
+                return reply
+            named: dict[str, Any] = {**asked.held}
+            named |= {line["statement"]: f"n{number}" for number, line in enumerate(new, start=1)}
+            for line in reply.get("new", []):
+                names = {"replaces", "because"} & line.keys()
+                tied: dict[str, Any] = {name: str(named.get(line[name], "")) for name in names}
+                new.append({"kind": "lasting", **line, **tied, "m": message["m"]})
+                named[line["statement"]] = f"n{len(new)}"
+            for line in reply.get("about", []):
+                if line["b"] in named:
+                    about.append({**line, "b": str(named[line["b"]]), "m": message["m"]})
+        return {"new": new, "about": about}
 
     def _contradiction(self, asked: Asked) -> dict[str, Any]:
         """Name the beliefs that the fact contradicts, by their places among those asked about."""

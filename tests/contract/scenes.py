@@ -33,6 +33,7 @@ from tests.consolidation.inline import run_to_end
 from tests.contract.callers import Callers
 from tests.contract.keeping import SCENES
 from tests.contract.placeholders import Placeholders, literal_ids
+from tests.contract.reading import reading_as_laid_down
 
 OPENING = datetime(2026, 3, 2, 9, tzinfo=UTC)  # a Monday
 _PAUSE = timedelta(minutes=1)  # between two requests
@@ -98,11 +99,12 @@ class _Stage:
 
     @contextmanager
     def deterministic(self) -> Iterator[None]:
-        """Let time and ids depend on the scene alone: ids rise, so that what is of one moment has an order."""
+        """Let time, ids and readings depend on the scene alone; ids rise, so that what is of one moment is in order."""
         drawn = SimpleNamespace(token_hex=lambda _: f"{next(self._numbers):06x}000000")
         with (
             mock.patch.object(fields, "secrets", drawn),
             mock.patch("django.utils.timezone.now", self._tell),
+            reading_as_laid_down(),
         ):
             yield
 

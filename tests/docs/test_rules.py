@@ -13,7 +13,8 @@ REQUIRED = {
     "B17", "B18", "B19", "B20", "B21", "B22", "B23", "B24", "L1", "L2", "L3", "L4", "L5", "L6", "L13", "L14", "L15",
     "L16", "L18", "D2", "D3", "D5", "D7", "D9", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R7d", "R8",
     "R10", "R10a", "C1", "C2", "C3", "C4", "E1", "E2", "E3", "E4", "E6", "R11", "R12", "R13", "R14", "R15",
-    "Clock", "Origin", "Speaker", "Guard", "Echo", "Curators", "Redaction",
+    "F1", "F2", "F3", "F4", "F5", "F6",
+    "Clock", "Origin", "Speaker", "Echo", "Curators", "Redaction",
 }  # fmt: skip
 
 

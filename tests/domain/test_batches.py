@@ -57,7 +57,7 @@ def test_texts_keep_their_order() -> None:
 def packed(said: list[tuple[str, str]], *, statements: int = 4, texts: int = 3) -> list[str]:
     """Pack texts, given as a voice and their statements; return of each question its texts and statements."""
     given = [
-        PackedText(key=(voice, number), voice=voice, statements=tuple(about))
+        PackedText(key=f"{voice} {number}", voice=voice, statements=tuple(about))
         for number, (voice, about) in enumerate(said)
     ]
     packs = pack_texts(texts=given, most_statements=statements, most_texts=texts)
@@ -86,7 +86,9 @@ def test_a_text_about_more_than_a_question_takes_is_in_two() -> None:
 
 def test_every_pair_is_asked_about_once() -> None:
     said = [(f"v{n % 7}", "".join(sorted({chr(65 + (n * k) % 11) for k in range(1, 6)}))) for n in range(60)]
-    given = [PackedText(key=(voice, n), voice=voice, statements=tuple(about)) for n, (voice, about) in enumerate(said)]
+    given = [
+        PackedText(key=f"{voice} {n}", voice=voice, statements=tuple(about)) for n, (voice, about) in enumerate(said)
+    ]
     packs = pack_texts(texts=given, most_statements=8, most_texts=12)
     found = [(text.key, one) for pack in packs for text in pack.texts for one in text.statements]
     assert sorted(found) == sorted((text.key, one) for text in given for one in text.statements)

@@ -40,11 +40,13 @@ def test_every_state_has_its_row(states: type[StrEnum]) -> None:
         (ConsolidationState.SETTLED, ConsolidationState.HELD),
         (ConsolidationState.SETTLED, ConsolidationState.POOLED),
         (ConsolidationState.NEW, ConsolidationState.HELD),
+        (ConsolidationState.NEW, ConsolidationState.POOLED),
         (ConsolidationState.HELD, ConsolidationState.NEW),
         (CycleState.QUEUED, CycleState.RUNNING),
         (CycleState.RUNNING, CycleState.OVER_BUDGET),
         (JobState.SYNTHESIZED, JobState.CLASSIFIED),
         (JobState.CLASSIFIED, JobState.APPLIED),
+        (JobState.QUEUED, JobState.APPLIED),
     ],
 )
 def test_legal_transitions_pass(old: StrEnum, new: StrEnum) -> None:
@@ -62,12 +64,12 @@ def test_legal_transitions_pass(old: StrEnum, new: StrEnum) -> None:
         (BeliefStatus.FORGOTTEN, BeliefStatus.ACTIVE),
         (BeliefStatus.REVISED, BeliefStatus.MERGED),
         (BeliefStatus.ARCHIVED, BeliefStatus.MERGED),
-        (ConsolidationState.NEW, ConsolidationState.POOLED),
+        (ConsolidationState.NEW, ConsolidationState.FAILED),
         (ConsolidationState.SETTLED, ConsolidationState.LEASED),
         (ConsolidationState.HELD, ConsolidationState.LEASED),
         (CycleState.FINISHED, CycleState.RUNNING),
         (CycleState.RUNNING, CycleState.QUEUED),
-        (JobState.QUEUED, JobState.APPLIED),
+        (JobState.SYNTHESIZED, JobState.APPLIED),
         (JobState.APPLIED, JobState.FAILED),
     ],
 )

@@ -100,7 +100,7 @@ def test_a_senseless_value_is_refused_with_the_name_that_it_was_set_by() -> None
 def test_every_setting_is_described_with_its_row() -> None:
     descriptions = [setting.description for setting in iter_settings()]
 
-    assert all(description[0] in "BCDELPR" and ": " in description for description in descriptions)
+    assert all(description[0] in "BCDEFLPR" and ": " in description for description in descriptions)
     assert len(set(descriptions)) == len(descriptions)
 
 

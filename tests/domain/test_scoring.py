@@ -24,7 +24,6 @@ from memory.domain.scoring import (
     trust_in_words,
 )
 from memory.domain.similarity import measure_surprise, move_importance
-from memory.language.subjects import names_any
 
 POLICY = RecallPolicy()
 shares = st.floats(min_value=0, max_value=1)
@@ -81,12 +80,11 @@ def test_weighted_words_speak_for_the_vector_as_far_as_words_are_trusted() -> No
 def test_what_speaks_for_and_against_an_episode_is_told_apart() -> None:
     """B17: in standard scores, each under its name; a text of forty different words is not long."""
     priors = score_priors(
-        asked=[1.5, 0.0], of_time=[0.0, 0.5], is_named=[True, False], is_order=[True, False], is_by_ai=[False, True],
+        of_time=[0.0, 0.5], is_named=[True, False], is_order=[True, False], is_by_ai=[False, True],
         length=[40, 80], policy=POLICY,
     )  # fmt: skip
 
     assert {name: values.tolist() for name, values in priors.items()} == {
-        "asked_slot": [3.0, 0.0],
         "asked_time": [0.0, 1.5],
         "named_speaker": [0.3, 0.0],
         "standing_order": [1.0, 0.0],
@@ -168,17 +166,8 @@ def test_where_sessions_do_not_differ_they_change_nothing(sessions: list[str | N
 
 def test_beliefs_stand_beside_episodes_at_four_fifths() -> None:
     """B17: the blend with beliefs is their score × 0.8, and less where a time is asked about."""
-    says = [0.0, 1.0]
-
-    assert belief_factors(says=says, is_answered=False, policy=POLICY).tolist() == [0.8, 0.8]
-    assert belief_factors(says=says, is_answered=False, held=[0.0, 1.0], policy=POLICY) == pytest.approx([0.56, 1.0])
-
-
-def test_a_belief_that_does_not_say_what_is_asked_for_stands_back() -> None:
-    """B17: where any memory says it."""
-    factors = belief_factors(says=[0.0, 1.0], is_answered=True, policy=POLICY)
-
-    assert factors == pytest.approx([0.56, 0.8])
+    assert belief_factors(count=2, policy=POLICY).tolist() == [0.8, 0.8]
+    assert belief_factors(count=2, held=[0.0, 1.0], policy=POLICY) == pytest.approx([0.56, 1.0])
 
 
 def test_standard_scores_have_mean_zero_and_deviation_one() -> None:
@@ -252,25 +241,6 @@ def test_recency_halves_in_about_thirty_days() -> None:
     scores = score_associations(**{name: values * 2 for name, values in PLAIN.items()} | {"unread_days": [0.0, 30.0]},
                                 policy=ASSOCIATIVE)  # fmt: skip
     assert scores.recency[1] / scores.recency[0] == pytest.approx(0.5, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("query", "names", "is_named"),
-    [
-        ("does Mara like tea?", ["mara"], True),
-        ("what about MARA's tea", ["Mara"], True),
-        ("Tamara likes tea", ["Mara"], False),
-        ("who runs the night train", ["Night Train"], True),
-        ("a train at night", ["night train"], False),
-        ("C++ or Rust", ["", "rust"], True),
-        ("what is it", ["it", "The"], False),
-        ("anything", [], False),
-        ("Grüße von Jürgen", ["JÜRGEN"], True),
-    ],
-)
-def test_a_query_names_a_subject_word_for_word(query: str, names: list[str], is_named: bool) -> None:
-    """R6: in any case, and never by a word that every query has."""
-    assert names_any(query=query, names=names) is is_named
 
 
 SURPRISE = Policy().surprise

@@ -53,6 +53,7 @@ LEFT_OUT = {
     "TermFrequency": "counted anew",
     "VectorCount": "counted anew",
     "Redaction": "tells what was taken out here",
+    "ReadingStream": "tells who reads here and now",
     "MaintenanceState": "told anew by which memories have links",
     "MetricCounter": "belongs to no workspace",
     "Heartbeat": "belongs to no workspace",

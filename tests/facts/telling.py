@@ -19,12 +19,27 @@ TELLER = Actor(kind=ActorKind.KEY, name="engram_ab12")
 
 
 def tell(world: World, text: str, *, limited_to: list[int] | None = None, **line: Any) -> Remembered:
-    """Remember a text in a world, in a session of its own unless one is given."""
+    """Remember a text in a world, in a session of its own unless one is given; unless scripted it states itself."""
+    if text not in world.readings:
+        states(world, text)
     line = {"text": text, "session": f"of: {text}"} | line
     arrival = IngestContext(workspace=world.workspace, now=world.now, actor=TELLER, allowed_projects=limited_to)
     remembered = remember(line=line, arrival=arrival)
     assert isinstance(remembered, Remembered)
     return remembered
+
+
+def states(world: World, text: str, *statements: str, **line: Any) -> None:
+    """Have a text read as these new statements, or as itself."""
+    said = {"subject": "Ana", "category": "preference", "importance": 7, **line}
+    world.readings[text] = {"new": [{"statement": statement, **said} for statement in statements or (text,)]}
+
+
+def judges(world: World, text: str, statement: str, verdict: str, **line: Any) -> None:
+    """Have a text read as a word on a belief besides, named by its statement."""
+    reply = world.readings.setdefault(text, {})
+    assert isinstance(reply, dict)
+    reply.setdefault("about", []).append({"b": statement, "verdict": verdict, **line})
 
 
 def actions(remembered: Remembered) -> list[tuple[str, str]]:

@@ -1,20 +1,41 @@
-"""What a remembered fact does to the beliefs near it (R2), and how contradictions end (R3), with figures by hand."""
+"""What a remembered text does to what is believed, as its reading says (F3, R2, R3), with figures by hand."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from memory.ledger.confidence import find_drift
-from memory.models import Belief, ConfidenceModel, Lineage, ModelCall, RememberedFact, RememberJob, Workspace
+from memory.models import (
+    Belief,
+    ConfidenceModel,
+    Evidence,
+    Lineage,
+    ModelCall,
+    RememberedFact,
+    RememberJob,
+    Workspace,
+)
 from tests import factories
 from tests.consolidation.world import World
-from tests.facts.telling import TELLER, actions, neighbours, numbers, remembrance_of, tell, words_on
-from tests.model_server_acts import garbage
+from tests.facts.telling import (
+    SPACES,
+    TABS,
+    TELLER,
+    actions,
+    judges,
+    neighbours,
+    numbers,
+    remembrance_of,
+    states,
+    tell,
+    words_on,
+)
 
 pytestmark = pytest.mark.django_db
 
-TABS = "Ana prefers tabs over spaces."
-SPACES = "Ana prefers spaces over tabs."
+PORTO, BERGEN = "Mara lives in Porto.", "Mara lives in Bergen."
+MOVED = "I moved to Bergen."
 
 
 def other(world: World, belief: Belief) -> Belief:
@@ -23,85 +44,151 @@ def other(world: World, belief: Belief) -> Belief:
     return found
 
 
-def test_what_is_like_nothing_becomes_a_belief(world: World) -> None:
-    """R2, R1: with its kind, importance and subject; 2/3 after one support."""
+def test_what_no_belief_says_becomes_one(world: World) -> None:
+    """R1: with its kind, importance and subject; 2/3 after one support."""
     told = tell(world, TABS)
     belief = world.only_belief()
     assert (told.state, actions(told)) == ("done", [(belief.pk, "created")])
-    assert (belief.fact_type, belief.importance, belief.subject, belief.scope) == ("preference", 7, "ana", "global")
-    assert (belief.alpha, belief.beta) == (2.0, 1.0)
+    assert (belief.fact_type, belief.importance, belief.subject, belief.scope) == ("preference", 7, "Ana", "global")
+    assert (belief.alpha, belief.beta, belief.is_told) == (2.0, 1.0, True)
     assert words_on(belief, told.episode_id) == ("SUPPORTS", "model", "")
-
-
-def test_what_says_the_same_reinforces(world: World) -> None:
-    """R2: above 0.92 with the guard, without a call: 4 supports become 5, 5/6 becomes 6/7."""
-    belief = world.hold(TABS, about="tabs", supports=4)
-    world.facts["again"] = ["Ana prefers tabs over spaces!"]
-    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.93})
-    told = tell(world, "again")
-    assert actions(told) == [(belief.pk, "reinforced")]
-    assert numbers(belief) == (6.0, 1.0)
-    assert words_on(belief, told.episode_id) == ("SUPPORTS", "guard", "")
-    assert world.calls("contradict") == 0
     assert world.states(remembrance_of(told).episode) == ["settled"]
 
 
-@pytest.mark.parametrize(("likeness", "asked"), [(0.91, 1), (0.71, 1), (0.69, 0)])
-def test_what_is_only_near_is_asked_about(world: World, likeness: float, asked: int) -> None:
-    """R2: 0.70 to 0.92 is checked for a contradiction, below it nothing is; without one it stands beside."""
-    belief = world.hold(TABS, about="tabs")
-    world.directions.place("Ana prefers tabs over spaces in Go.", {"tabs": likeness})
-    told = tell(world, "Ana prefers tabs over spaces in Go.")
-    assert world.calls("contradict") == asked
-    assert actions(told) == [(other(world, belief).pk, "created")]
-    assert numbers(belief) == (4.0, 1.0)
+def test_what_the_reader_finds_borne_out_is_reinforced(world: World) -> None:
+    """R2: however unlike the words are: 4 supports become 5, 5/6 becomes 6/7."""
+    belief = world.hold(TABS, about="tabs", supports=4)
+    judges(world, "Tabs again for Ana.", TABS, "SUPPORTS")
+    told = tell(world, "Tabs again for Ana.")
+    assert actions(told) == [(belief.pk, "reinforced")]
+    assert numbers(belief) == (6.0, 1.0)
+    assert words_on(belief, told.episode_id) == ("SUPPORTS", "model", "")
+    assert (world.calls("read"), world.calls("contradict")) == (1, 0)
+    assert world.states(remembrance_of(told).episode) == ["settled"]
 
 
-def test_what_fails_the_guard_is_asked_about_however_like_it_is(world: World) -> None:
-    """R2: no cosine sees a swap."""
+def test_two_texts_of_the_same_values_make_one_belief(world: World) -> None:
+    """F1, F3: the second reading is shown what the first one founded."""
+    tell(world, TABS)
+    again = "As I said, Ana takes tabs over spaces."
+    judges(world, again, TABS, "SUPPORTS")
+    told = tell(world, again)
+    belief = world.only_belief()
+    assert actions(told) == [(belief.pk, "reinforced")]
+    assert numbers(belief) == (3.0, 1.0)
+
+
+def test_a_shown_belief_that_is_stated_again_is_reinforced(world: World) -> None:
+    """F3: weak models state word by word what they were shown."""
+    tell(world, TABS)
+    states(world, "tabs", TABS)
+    told = tell(world, "tabs")
+    assert actions(told) == [(world.only_belief().pk, "reinforced")]
+
+
+def test_what_the_reading_was_not_shown_takes_the_word_of_what_says_the_same(world: World, decree: Any) -> None:
+    """F3: of very many beliefs a reading sees the nearest; vectors find the others."""
+    decree("reading", all_beliefs=1, nearest_beliefs=1)
     belief = world.hold(TABS, about="tabs")
-    world.directions.place(SPACES, {"tabs": 0.99})
-    tell(world, SPACES)
-    assert world.calls("contradict") == 1
-    assert world.now_of(belief).status == "active"  # the model found none
+    world.hold("Ana prefers mountains over spaces.", about="sea")
+    text = "mountains and so on"
+    states(world, text, "Ana prefers tabs over spaces!")
+    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
+    assert actions(tell(world, text)) == [(belief.pk, "reinforced")]
+    assert numbers(belief) == (5.0, 1.0)
+
+
+def replaced(world: World, text: str = MOVED, *, supports: int = 1, since: str = "", **given: Any) -> Belief:
+    """Hold where Mara lives, and have a text end that: she has moved."""
+    fields: dict[str, Any] = {"is_told": True, "user": "mara", "subject": "Mara", **given}
+    belief = world.hold(PORTO, about="home", supports=supports, **fields)
+    world.directions.place(BERGEN, {"home": 0.9})
+    states(world, text, BERGEN, replaces=PORTO, subject="Mara", **({"from": since} if since else {}))
+    judges(world, text, PORTO, "ENDED", **({"from": since} if since else {}))
+    return belief
+
+
+def test_what_ends_a_belief_closes_it_and_the_new_one_takes_its_place(world: World) -> None:
+    """F3, C2: from when it was said."""
+    belief = replaced(world)
+    told = tell(world, MOVED, user="mara")
+    new = other(world, belief)
+    assert actions(told) == [(new.pk, "created"), (belief.pk, "superseded")]
+    closed = world.now_of(belief)
+    assert (closed.status, closed.status_reason, closed.valid_until) == ("invalidated", "changed", world.now)
+    assert (new.status, new.statement, new.valid_from) == ("active", BERGEN, world.now)
+    assert list(Lineage.objects.values_list("parent", "child", "kind")) == [(belief.pk, new.pk, "supersession")]
+    transition = belief.transitions.get()
+    assert (transition.new, transition.actor) == ("invalidated", str(TELLER))
+    assert find_drift(workspace=world.workspace)[1] == []
+
+
+def test_what_ends_on_a_day_ahead_holds_until_then(world: World) -> None:
+    """F3, C1: the answer says no more than that it is spoken against."""
+    belief = replaced(world, "I'm moving to Bergen on 20 March.", since="2026-03-20")
+    told = tell(world, "I'm moving to Bergen on 20 March.", user="mara")
+    day = datetime(2026, 3, 20, tzinfo=UTC)
+    new = other(world, belief)
+    assert (world.now_of(belief).status, world.now_of(belief).valid_until) == ("active", day)
+    assert new.valid_from == day
+    assert actions(told) == [(new.pk, "created"), (belief.pk, "weakened")]
+
+
+def test_the_same_change_again_changes_nothing_more(world: World) -> None:
+    """R1: in another session it bears the new one out."""
+    belief = replaced(world)
+    first = tell(world, MOVED, user="mara")
+    assert actions(tell(world, MOVED, user="mara")) == actions(first)
+    new = other(world, belief)
+    world.readings[MOVED] = {}
+    judges(world, MOVED, BERGEN, "SUPPORTS")
+    assert actions(tell(world, MOVED, user="mara", session="another")) == [(new.pk, "reinforced")]
+    assert (numbers(new), Belief.objects.count()) == ((3.0, 1.0), 2)
 
 
 def contradicted(world: World, *, supports: int, **given: Any) -> Belief:
+    """Hold what a text then says was never so."""
     belief = world.hold(TABS, about="tabs", supports=supports, **given)
     world.directions.place(SPACES, {"tabs": 0.9})
-    world.contradictions[SPACES] = TABS
+    states(world, SPACES)
+    judges(world, SPACES, TABS, "CONTRADICTS", holds="it was never so")
     return belief
 
 
 def test_a_belief_of_three_episodes_lives_on_beside_the_new_one(world: World) -> None:
     """R3, B4: α = 1 + 3, β = 1 + 1, so 4/5 becomes 4/6; the new one is 2/3."""
-    belief = contradicted(world, supports=3)
+    belief = contradicted(world, supports=3, is_told=True)
     told = tell(world, SPACES)
     new = other(world, belief)
     assert actions(told) == [(new.pk, "created"), (belief.pk, "weakened")]
-    assert numbers(belief) == (4.0, 2.0)
-    assert numbers(new) == (2.0, 1.0)
+    assert (numbers(belief), numbers(new)) == ((4.0, 2.0), (2.0, 1.0))
     assert (world.now_of(belief).status, world.now_of(new).status) == ("active", "active")
-    assert words_on(belief, told.episode_id) == ("CONTRADICTS", "model", "as scripted")
-    assert list(Lineage.objects.values_list("parent", "child", "kind")) == [(belief.pk, new.pk, "supersession")]
+    assert words_on(belief, told.episode_id) == ("CONTRADICTS", "model", "it was never so")
     assert find_drift(workspace=world.workspace)[1] == []
 
 
-def test_a_belief_of_two_episodes_is_challenged(world: World) -> None:
-    """R3, C3: what spoke against it counts as well, 3/4 becomes 3/5; the new one stands alone."""
-    belief = contradicted(world, supports=2)
+def test_a_told_belief_of_one_episode_is_challenged(world: World) -> None:
+    """F3: 2/3 becomes 2/4; one word against one."""
+    belief = contradicted(world, supports=1, is_told=True)
     told = tell(world, SPACES)
-    new = other(world, belief)
-    assert actions(told) == [(new.pk, "created"), (belief.pk, "superseded")]
-    assert world.now_of(belief).status == "challenged"
-    assert numbers(belief) == (3.0, 2.0)
-    transition = belief.transitions.get()
-    assert (transition.new, transition.actor) == ("challenged", str(TELLER))
-    assert list(Lineage.objects.values_list("parent", "child", "kind")) == [(belief.pk, new.pk, "supersession")]
+    assert actions(told) == [(other(world, belief).pk, "created"), (belief.pk, "superseded")]
+    assert (world.now_of(belief).status, world.now_of(belief).status_reason) == ("challenged", "disputed")
+    assert numbers(belief) == (2.0, 2.0)
+
+
+def test_what_holds_in_part_is_weakened(world: World) -> None:
+    """F1: and the row says in which part."""
+    belief = world.hold(TABS, about="tabs")
+    text = "In Python files Ana takes spaces."
+    judges(world, text, TABS, "PARTIAL", holds="not in Python files")
+    told = tell(world, text)
+    assert actions(told) == [(belief.pk, "weakened")]
+    assert words_on(belief, told.episode_id) == ("PARTIAL", "model", "not in Python files")
+    assert world.now_of(belief).status == "active"
 
 
 def test_in_the_additive_model_a_contradiction_takes_a_fifth(world: World) -> None:
-    """R3, R10a: 0.6 at birth + 3 × 0.1 = 0.9, − 0.2 = 0.7; the new one is born at 0.6."""
+    """R10a: 0.6 at birth + 3 × 0.1 = 0.9, − 0.2 = 0.7; the new one is born at 0.6."""
     Workspace.objects.update(confidence_model=ConfidenceModel.ADDITIVE)
     belief = contradicted(world, supports=3)
     assert world.now_of(belief).additive_confidence == 0.9
@@ -111,115 +198,85 @@ def test_in_the_additive_model_a_contradiction_takes_a_fifth(world: World) -> No
     assert world.now_of(belief).status == "active"
 
 
-def test_in_the_additive_model_too_few_episodes_are_challenged(world: World) -> None:
-    """R3, R10a: 0.6 + 2 × 0.1 − 0.2 = 0.6; reinforcing the new one adds 0.1."""
-    Workspace.objects.update(confidence_model=ConfidenceModel.ADDITIVE)
-    belief = contradicted(world, supports=2)
-    tell(world, SPACES)
-    assert (world.now_of(belief).status, world.now_of(belief).additive_confidence) == ("challenged", 0.6)
-    tell(world, SPACES, session="another")
-    assert other(world, belief).additive_confidence == 0.7
-
-
-def test_echoes_are_no_supporting_episodes(world: World) -> None:
-    """R3, B4: a row that weighs nothing does not keep a belief alive."""
-    belief = contradicted(world, supports=3)
-    belief.evidence.filter(pk__in=belief.evidence.values("pk")[:1]).update(base_weight=0.0)
-    tell(world, SPACES)
-    assert world.now_of(belief).status == "challenged"
-
-
-def test_a_pinned_belief_is_weakened_and_never_invalidated(world: World) -> None:
-    """R3, D9."""
-    belief = contradicted(world, supports=1, is_pinned=True)
-    assert actions(tell(world, SPACES))[1] == (belief.pk, "weakened")
+@pytest.mark.parametrize("is_end", [True, False])
+def test_a_pinned_belief_is_weakened_and_stands(world: World, is_end: bool) -> None:
+    """D9."""
+    belief = (replaced if is_end else contradicted)(world, supports=1, is_pinned=True, is_told=True, user="mara")
+    told = tell(world, MOVED if is_end else SPACES, user="mara")
+    assert actions(told)[1] == (belief.pk, "weakened")
     assert world.now_of(belief).status == "active"
 
 
-def test_what_holds_for_all_is_not_invalidated_by_one_user(world: World) -> None:
-    """R3, B21: what belongs to another project or user may hold elsewhere."""
-    belief = contradicted(world, supports=1)
-    tell(world, SPACES, user="mara")
+def test_what_holds_for_all_is_not_ended_by_one_user(world: World) -> None:
+    """B21: what belongs to another project or user may hold elsewhere."""
+    belief = replaced(world, user="", supports=3)
+    tell(world, MOVED, user="mara")
     assert world.now_of(belief).status == "active"
-    assert numbers(belief) == (2.0, 2.0)
+    assert (numbers(belief), Lineage.objects.count()) == ((4.0, 2.0), 0)
 
 
 def test_another_users_belief_is_not_touched(world: World) -> None:
-    """R2, B21."""
+    """B21: the reading is not even shown it."""
     belief = contradicted(world, supports=1, user="ben")
+    assert world.calls("read") == 0
     tell(world, SPACES, user="mara")
     assert numbers(belief) == (2.0, 1.0)
-    assert world.calls("contradict") == 0
+    assert [call.beliefs for call in world.server.calls("read")] == [[]]
 
 
 def test_a_key_of_one_project_leaves_global_beliefs_alone(world: World) -> None:
-    """R2, B21."""
+    """B21: they are not shown; the project's own are."""
     project = factories.project(workspace=world.workspace, slug="mill")
     belief = contradicted(world, supports=1)
+    world.hold("The mill is red.", about="mill", project=project, scope="project")
     told = tell(world, SPACES, project="mill", limited_to=[project.pk])
     assert numbers(belief) == (2.0, 1.0)
-    assert actions(told) == [(other(world, belief).pk, "created")]
+    new = Belief.objects.get(statement=SPACES)
+    assert (actions(told), new.project) == ([(new.pk, "created")], project)
+    assert [call.beliefs for call in world.server.calls("read")] == [["The mill is red."]]
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        {"contradicts": [7], "reason": "no such"},
-        {"contradicts": [1, 7], "reason": "not all are there"},
-        {"contradicts": 0, "reason": ""},
-        garbage(),
-        {"index": 1},
-    ],
-)
-def test_any_other_reply_counts_as_none_and_is_logged(
-    world: World, reply: object, hasty: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    """R3."""
+def test_a_key_of_the_whole_workspace_speaks_of_global_beliefs(world: World) -> None:
+    """B21."""
+    factories.project(workspace=world.workspace, slug="mill")
     belief = contradicted(world, supports=3)
-    usual = world.answer
-    world.server.script = lambda asked: reply if asked.purpose == "contradict" else usual(asked)  # type: ignore[assignment,return-value]
+    tell(world, SPACES, project="mill")
+    assert numbers(belief) == (4.0, 2.0)
+
+
+@pytest.mark.parametrize("label", ["7", "0", "n4", ""])
+def test_a_belief_that_was_not_shown_counts_as_none(world: World, label: str) -> None:
+    """R3: the rest of the reply stands."""
+    belief = world.hold(TABS, about="tabs")
+    reply = {
+        "new": [{"m": 1, "statement": SPACES}],
+        "about": [{"m": 1, "b": label, "verdict": "CONTRADICTS"}, {"m": 1, "b": "1", "verdict": "PARTIAL"}],
+    }
+    world.server.script = lambda asked: reply if asked.purpose == "read" else None
     told = tell(world, SPACES)
-    assert actions(told) == [(other(world, belief).pk, "created")]
-    assert numbers(belief) == (4.0, 1.0)
-    assert "remembering." in caplog.text
+    assert actions(told) == [(other(world, belief).pk, "created"), (belief.pk, "weakened")]
 
 
-def test_one_fact_may_contradict_several_beliefs(world: World) -> None:
-    """R3: one call names them, the fact's episode speaks against each, and all of them are superseded."""
+def test_one_text_may_speak_against_several_beliefs(world: World) -> None:
+    """R3: the text's episode stands against each, in one call."""
     held = [
-        world.hold(f"Ana prefers {what}.", about="tabs", likeness=0.99 - place / 100, supports=1)
+        world.hold(f"Ana prefers {what}.", about="tabs", likeness=0.99 - place / 100, supports=1, is_told=True)
         for place, what in enumerate(("tabs", "tabs of width 4", "long lines"))
     ]
-    world.directions.place("Ana never uses tabs.", {"tabs": 0.86})
-    world.contradictions["Ana never uses tabs."] = [held[0].statement, held[1].statement]
-    told = tell(world, "Ana never uses tabs.")
+    never = "Ana never uses tabs."
+    states(world, never)
+    for belief in held[:2]:
+        judges(world, never, belief.statement, "CONTRADICTS")
+    told = tell(world, never)
     assert [world.now_of(belief).status for belief in held] == ["challenged", "challenged", "active"]
     assert [numbers(belief)[1] for belief in held] == [2.0, 2.0, 1.0]
-    new = Belief.objects.get(statement="Ana never uses tabs.")
-    assert set(Lineage.objects.filter(child=new).values_list("parent", flat=True)) == {held[0].pk, held[1].pk}
-    assert world.calls("contradict") == 1
-    assert RememberedFact.objects.get(belief=new).rival_id == held[0].pk
     superseded = [(belief.pk, "superseded") for belief in held[:2]]
-    assert actions(told) == [(new.pk, "created"), *superseded]
-
-
-def test_one_call_asks_about_all_candidates(world: World) -> None:
-    """R3: the most similar first, at most five."""
-    for number in range(6):
-        world.hold(f"Ana prefers tabs in language number {number}.", about="tabs", likeness=0.99 - number / 100)
-    world.directions.place("Ana never uses tabs.", {"tabs": 0.86})
-    seen = []
-    usual = world.answer
-    world.server.script = lambda asked: seen.append(asked) or usual(asked)  # type: ignore[func-returns-value]
-    tell(world, "Ana never uses tabs.")
-    [asked] = [one for one in seen if one.purpose == "contradict"]
-    assert [item["belief"] for item in asked.items[1:]] == [
-        f"Ana prefers tabs in language number {number}." for number in range(5)
-    ]
+    assert actions(told) == [(Belief.objects.get(statement=never).pk, "created"), *superseded]
+    assert (world.calls("read"), world.calls("contradict")) == (1, 0)
 
 
 def test_an_archived_belief_is_borne_out_and_comes_back(world: World) -> None:
-    """R2, B14: under its id."""
+    """B14: under its id, where vectors find that it says the same."""
     belief = world.hold(TABS, about="tabs", status="archived", status_reason="stale_and_weak")
     world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
     told = tell(world, "Ana prefers tabs over spaces!")
@@ -229,7 +286,7 @@ def test_an_archived_belief_is_borne_out_and_comes_back(world: World) -> None:
 
 @pytest.mark.parametrize("status", ["archived", "forgotten"])
 def test_what_a_person_put_away_is_not_believed_again(world: World, status: str) -> None:
-    """R2, B22: nor is anything said about it in the answer."""
+    """B22: nor is anything said about it in the answer."""
     world.hold(TABS, about="tabs", status=status, archived_by_person_at=world.now)
     world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
     told = tell(world, "Ana prefers tabs over spaces!")
@@ -237,15 +294,13 @@ def test_what_a_person_put_away_is_not_believed_again(world: World, status: str)
     assert RememberJob.objects.get().facts.get().outcome == "suppressed"
 
 
-def test_several_facts_of_one_text_do_not_contradict_each_other(world: World) -> None:
-    """R2, R3: what a text says of itself is its own affair."""
-    world.facts["both"] = [TABS, SPACES]
-    world.directions.place(TABS, {"tabs": 0.99})
-    world.directions.place(SPACES, {"tabs": 0.95})
-    world.contradictions[SPACES] = TABS
+def test_what_a_text_says_of_itself_changes_none_of_it(world: World) -> None:
+    """F3: two statements of one text stand side by side, and it speaks once on each."""
+    states(world, "both", TABS, SPACES)
+    judges(world, "both", TABS, "PARTIAL")
     told = tell(world, "both")
     assert [action for _, action in actions(told)] == ["created", "created"]
-    assert world.calls("contradict") == 0
+    assert set(Evidence.objects.values_list("verdict", flat=True)) == {"SUPPORTS"}
 
 
 def test_a_new_belief_is_linked_to_its_neighbours(world: World) -> None:
@@ -261,9 +316,20 @@ def test_a_new_belief_is_linked_to_its_neighbours(world: World) -> None:
     assert neighbours(belief) == near
 
 
-def test_calls_name_the_episode_that_they_saw(world: World) -> None:
-    """R1, B19: erasing the episode finds the replies that quote it."""
+def test_a_new_belief_is_no_neighbour_of_what_its_text_denies(world: World) -> None:
+    """R4: whatever becomes of that."""
     contradicted(world, supports=3)
+    world.directions.place(SPACES, {"tabs": 0.7})
+    tell(world, SPACES)
+    assert neighbours(Belief.objects.get(statement=SPACES)) == {}
+
+
+def test_calls_and_rows_name_what_was_shown(world: World) -> None:
+    """R1, B19: erasing the episode, or a belief beside it, finds the reply that may quote it."""
+    belief = contradicted(world, supports=3)
     told = tell(world, SPACES)
     calls = ModelCall.objects.filter(episodes=told.episode_id).values_list("purpose", flat=True)
-    assert sorted(calls) == ["contradict", "embed", "remember"]
+    assert sorted(calls) == ["embed", "read"]
+    [call] = ModelCall.objects.filter(purpose="read")
+    assert set(RememberedFact.objects.values_list("call", flat=True)) == {call.pk}
+    assert all(fact.asked_about == [belief.pk] for fact in RememberedFact.objects.all())

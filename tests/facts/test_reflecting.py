@@ -15,7 +15,7 @@ from memory.facts.reflection import Reflection, backfill_subjects, prune, reflec
 from memory.ledger.transactions import WorkspaceBusy, scan_lock
 from memory.models import Belief, BeliefAccess, Episode
 from tests.consolidation.world import World
-from tests.facts.telling import TELLER
+from tests.facts.telling import TELLER, states
 
 pytestmark = pytest.mark.django_db
 
@@ -191,6 +191,7 @@ def test_a_belief_is_corrected_by_command(world: World) -> None:
 
 def test_a_text_is_remembered_by_command(world: World, name: str) -> None:
     """R1, R15."""
+    states(world, TABS)
     told = run("remember", TABS, "--workspace", name, "--user", "mara")
     assert (told["state"], [one["action"] for one in told["beliefs"]]) == ("done", ["created"])
     assert Episode.objects.get(pk=told["episode_id"]).user == "mara"

@@ -44,7 +44,7 @@ def three(world: World) -> list[Belief]:
 
 @pytest.fixture
 def alike(world: World) -> list[Belief]:
-    """Return three beliefs that are as much alike, and contradict each other by no rule."""
+    """Return three beliefs that are as much alike, and do not contradict each other."""
     told = (("Ana likes tea.", 0.9), ("Ana plays chess.", 0.8), ("Ana wants short lines.", 0.7))
     return [world.hold(statement, about="Ana", likeness=likeness) for statement, likeness in told]
 
@@ -81,11 +81,8 @@ def test_pairs_are_listed_once_the_most_similar_first(world: World, three: list[
     assert find(world, most=2) == [frozenset({PORTO, GHENT}), frozenset({PORTO, BONN})]
     assert find(world) == [frozenset({GHENT, BONN})]
     assert find(world) == []
-    assert [round(rival.similarity, 2) for rival in list_contradiction_candidates(workspace=world.workspace)] == [
-        0.72,
-        0.63,
-        0.56,
-    ]
+    listed = list_contradiction_candidates(workspace=world.workspace, state=ContradictionState.OPEN)
+    assert [round(rival.similarity, 2) for rival in listed] == [0.72, 0.63, 0.56]
     assert all(rival.first_id < rival.second_id for rival in ContradictionCandidate.objects.all())
 
 
@@ -93,55 +90,6 @@ def test_a_look_lists_no_more_than_so_many_new_pairs(world: World, three: list[B
     """R11, B24."""
     settings.POLICY = replace(settings.POLICY, contradiction=replace(settings.POLICY.contradiction, pairs=2))
     assert [len(find(world)) for _ in range(3)] == [2, 1, 0]
-
-
-def test_a_rule_lists_pairs_however_unlike_they_are(world: World, settings: Settings) -> None:
-    """R11: before those that are only alike, which without a model are nobody's to look at."""
-    world.hold("Ana is a vegetarian.", about="food")
-    world.hold("Ana eats steak most weekends.", about="steak")
-    for statement in ("Ana likes tea.", "Ana likes coffee."):
-        world.hold(statement, about="drinks", likeness=0.9)
-    settings.ENGRAM_LLM = "offline"
-    assert find(world) == [frozenset({"Ana is a vegetarian.", "Ana eats steak most weekends."})]
-    settings.ENGRAM_LLM = "openai"
-    assert find(world) == [frozenset({"Ana likes tea.", "Ana likes coffee."})]
-    [shown] = list_contradiction_candidates(workspace=world.workspace)
-    assert (shown.state, shown.why) == ("open", "One rules out what the other has.")
-
-
-def test_a_short_sentence_is_read_in_the_language_of_the_others(world: World, settings: Settings) -> None:
-    """R11: nobody can tell of "loves dogs" alone."""
-    settings.ENGRAM_LLM = "offline"
-    world.hold("Ana is afraid of dogs.", about="dogs")
-    world.hold("Ana loves dogs.", about="love", language="")
-    assert find(world) == [frozenset({"Ana is afraid of dogs.", "Ana loves dogs."})]
-    assert (check(world), states()) == (1, ["contradicts"])
-
-
-def test_a_pair_that_was_only_alike_gets_its_rule(world: World, three: list[Belief]) -> None:
-    """R11: what stood on the list before the rule knew it."""
-    find(world)
-    ContradictionCandidate.objects.update(rule="")
-    assert (len(list_contradiction_candidates(workspace=world.workspace)), len(find(world))) == (0, 3)
-    assert (ContradictionCandidate.objects.count(), len(list_contradiction_candidates(workspace=world.workspace))) == (
-        3,
-        3,
-    )
-
-
-@pytest.mark.parametrize(
-    "given", [{"in_project": True}, {"user": "mara"}, {"language": "de"}, {"status": "challenged"}]
-)
-def test_a_rule_holds_no_beliefs_of_two_scopes_together(
-    world: World, given: dict[str, Any], settings: Settings
-) -> None:
-    """R11."""
-    settings.ENGRAM_LLM = "offline"
-    if given.pop("in_project", False):
-        given = {"project": factories.project(workspace=world.workspace), "scope": "project"}
-    world.hold(PORTO, about="home")
-    world.hold(GHENT, about="home", **given)
-    assert find(world) == []
 
 
 @pytest.mark.parametrize(
@@ -156,12 +104,15 @@ def test_a_rule_holds_no_beliefs_of_two_scopes_together(
         (0.7, {"user": "mara"}, 0),
         (0.7, {"language": "de"}, 0),
         (0.7, {"status": "challenged"}, 0),
+        (0.7, {"in_project": True}, 0),
     ],
 )
 def test_pairs_are_of_one_scope_and_alike_enough(
     world: World, likeness: float, given: dict[str, Any], listed: int
 ) -> None:
-    """R11: at 0.40 to 0.85; above, they may say the same (R7), unless a rule tells them apart."""
+    """R11: at 0.40 to 0.85; above, they may say the same (R7), unless the guard tells them apart."""
+    if given.pop("in_project", False):
+        given = {"project": factories.project(workspace=world.workspace), "scope": "project"}
     world.hold(TABS, about="code")
     world.hold(**{"statement": "Ana prefers tabs!"} | given, about="code", likeness=likeness)
     assert len(find(world)) == listed
@@ -279,7 +230,7 @@ def test_a_belief_that_changed_takes_its_pairs_off_the_list(world: World, three:
     """R11: by its status; nothing is asked about them."""
     find(world)
     Belief.objects.filter(pk=three[0].pk).update(status="revised")
-    [left] = list_contradiction_candidates(workspace=world.workspace)
+    [left] = list_contradiction_candidates(workspace=world.workspace, state=ContradictionState.OPEN)
     assert {left.first_id, left.second_id} == {three[1].pk, three[2].pk}
     assert check(world) == 1
 
@@ -299,25 +250,23 @@ def test_contradictions_come_first(world: World, three: list[Belief]) -> None:
     assert list_contradiction_candidates(workspace=world.workspace)[0] == least
 
 
-def test_rules_find_contradictions_offline(world: World, settings: Settings) -> None:
-    """R11."""
+def test_the_offline_reader_finds_contradictions(world: World, settings: Settings) -> None:
+    """R11, F6."""
     settings.ENGRAM_LLM = "offline"
-    world.hold("Ana prefers tabs over spaces.", about="code", likeness=0.9)
-    world.hold("Ana prefers spaces over tabs.", about="code", likeness=0.9)
-    find(world)
-    check(world)
-    assert states() == ["contradicts"]
+    world.hold("Mara works at Nordbank.", about="work", likeness=0.9)
+    world.hold("Mara quit her job at Nordbank.", about="work", likeness=0.9)
+    assert (len(find(world)), check(world), states()) == (1, 1, ["contradicts"])
 
 
-def test_what_rules_do_not_see_stays_open(world: World, alike: list[Belief], settings: Settings) -> None:
-    """R11: they see but a part of what contradicts, and find nothing compatible."""
+def test_what_the_offline_reader_does_not_see_stays_open(world: World, alike: list[Belief], settings: Settings) -> None:
+    """R11, F6: it is silent where it is unsure, and finds nothing compatible."""
     find(world)
     settings.ENGRAM_LLM = "offline"
     assert check(world) == 0
     assert states() == ["open"] * 3
 
 
-def test_what_rules_do_not_see_keeps_no_others_from_their_turn(
+def test_what_the_offline_reader_does_not_see_keeps_no_others_from_their_turn(
     world: World, alike: list[Belief], settings: Settings
 ) -> None:
     """R11: each check goes on with the pairs that were looked at least lately."""
@@ -365,8 +314,8 @@ def test_the_command_lists_and_asks(world: World, three: list[Belief]) -> None:
     """R11, R15."""
     contradict(world, PORTO, GHENT)
     name = world.workspace.name
-    assert {row["state"] for row in run("find_contradictions", "--workspace", name)} == {"open"}
-    assert world.calls("contradict") == 0
+    assert run("find_contradictions", "--workspace", name) == []
+    assert (states(), world.calls("contradict")) == (["open"] * 3, 0)
     [told] = run("find_contradictions", "--workspace", name, "--check")
     assert (set(told["statements"]), told["state"], told["reason"]) == ({PORTO, GHENT}, "contradicts", "as scripted")
 
@@ -374,10 +323,13 @@ def test_the_command_lists_and_asks(world: World, three: list[Belief]) -> None:
 def test_the_command_dismisses_and_reopens_by_number(world: World, three: list[Belief]) -> None:
     """R11, R15."""
     name = world.workspace.name
-    first, *others = run("find_contradictions", "--workspace", name)
+    world.contradictions = {PORTO: [GHENT, BONN], GHENT: [PORTO, BONN], BONN: [PORTO, GHENT]}
+    first, *others = run("find_contradictions", "--workspace", name, "--check")
     number = str(first["pair"])
     assert run("find_contradictions", "--workspace", name, "--dismiss", number) == others
-    assert run("find_contradictions", "--workspace", name, "--reopen", number)[0] == first
+    assert run("find_contradictions", "--workspace", name, "--reopen", number) == others
+    again = run("find_contradictions", "--workspace", name, "--check")[0]
+    assert (again["pair"], again["state"]) == (first["pair"], "contradicts")
     with pytest.raises(CommandError, match="There is no pair 0") as refused:
         run("find_contradictions", "--workspace", name, "--dismiss", number, "--dismiss", "0")
     assert refused.value.returncode == 2
@@ -386,10 +338,11 @@ def test_the_command_dismisses_and_reopens_by_number(world: World, three: list[B
 
 def test_the_command_says_what_there_is_to_look_at(world: World, three: list[Belief]) -> None:
     """R11, R15."""
+    contradict(world, PORTO, GHENT)
     out = io.StringIO()
-    call_command("find_contradictions", "--workspace", world.workspace.name, "--limit", "1", stdout=out)
+    call_command("find_contradictions", "--workspace", world.workspace.name, "--limit", "1", "--check", stdout=out)
     [only] = ContradictionCandidate.objects.all()
-    assert out.getvalue().startswith(f"{only.pk}: open, 0.72 alike (One names another home.)\n")
+    assert out.getvalue().startswith(f"{only.pk}: contradicts, 0.72 alike (as scripted)\n")
     assert out.getvalue().endswith("1 pair to look at.\n")
 
 

@@ -25,6 +25,7 @@ SLOW = "the model is too slow: no answer within 0.3 s (ENGRAM_BUDGET_CALL_SECOND
 def impatient(decree: Decree) -> None:
     """Have calls end after 0.3 s, and attempts after two of them."""
     decree("budget", call_seconds=0.3, call_attempts=1)
+    decree("reading", seconds=0.2)  # which is less, and so of no account
     decree("remember", slow_tries=3)
 
 
@@ -32,7 +33,7 @@ def test_a_call_longer_than_an_answer_is_a_workers(world: World, decree: Decree,
     """E6, R1: the caller waits for nothing that cannot come; the worker has a step's time, and no try is counted."""
     decree("remember", answer_seconds=5.0)  # and a call may take 10
     told = tell(world, TABS)
-    assert (told.state, told.reason, world.calls("remember")) == ("queued", LONGER_THAN_ANSWERS, 0)
+    assert (told.state, told.reason, world.calls("read")) == ("queued", LONGER_THAN_ANSWERS, 0)
     assert sent == [remembrance_of(told).pk]
     assert (remembrance_of(told).failures, remembrance_of(told).state_reason) == (0, LONGER_THAN_ANSWERS)
     work_all(world)
@@ -45,18 +46,18 @@ def test_an_answer_says_that_the_model_was_too_slow(
     world: World, impatient: None, hasty: None, sent: list[int]
 ) -> None:
     """E6, R1: in the answer as in the row; every call is closed."""
-    world.trouble.broken["remember"] = stall(1.0)
+    world.trouble.broken["read"] = stall(1.0)
     told = tell(world, TABS)
     assert (told.state, told.reason) == ("queued", f"{SLOW} 1 of 3")
     assert remembrance_of(told).state_reason == f"{SLOW} 1 of 3"
-    assert set(ModelCall.objects.filter(purpose="remember").values_list("outcome", flat=True)) == {"timeout"}
+    assert set(ModelCall.objects.filter(purpose="read").values_list("outcome", flat=True)) == {"timeout"}
 
 
 def test_a_model_that_stays_too_slow_ends_where_a_person_sees_it(
     world: World, impatient: None, hasty: None, sent: list[int]
 ) -> None:
     """E6, R1: after three tries the text is left to consolidation, and says so wherever somebody looks."""
-    world.trouble.broken["remember"] = stall(1.0)
+    world.trouble.broken["read"] = stall(1.0)
     told = tell(world, TABS)
     for _ in range(2):
         work_all(world)
@@ -67,7 +68,7 @@ def test_a_model_that_stays_too_slow_ends_where_a_person_sees_it(
     key, _ = factories.key("read", workspace=world.workspace)
     assert read_status(viewer=viewer_of(key=key), now=world.now).remembering.failed == 1
     assert world.states(Episode.objects.get(pk=told.episode_id)) == ["new"]
-    made = ModelCall.objects.filter(purpose="remember")
+    made = ModelCall.objects.filter(purpose="read")
     calls = made.count()
     make_due()
     work_all(world)
@@ -84,7 +85,7 @@ def test_a_caller_who_asks_again_and_again_ends_nothing(
     world: World, impatient: None, hasty: None, sent: list[int]
 ) -> None:
     """E6, R1: only a worker, which has more time, gives up."""
-    world.trouble.broken["remember"] = stall(1.0)
+    world.trouble.broken["read"] = stall(1.0)
     states = [tell(world, TABS).state for _ in range(4)]
     assert states == ["queued"] * 4
     assert RememberJob.objects.get().state == "queued"
@@ -95,20 +96,34 @@ def test_a_caller_who_asks_again_and_again_ends_nothing(
 def test_a_worker_has_the_time_that_a_caller_has_not(
     world: World, decree: Decree, hasty: None, sent: list[int]
 ) -> None:
-    """E6, R1: two calls of a second answer nobody who waits for one and a half."""
+    """E6, F2: what answers nobody who waits for a second and a half is a reading in its usual time."""
     decree("budget", call_seconds=1.0, margin_seconds=0.1, last_call_seconds=8.0)
     decree("remember", answer_seconds=1.5)
-    world.server.then(stall(1.3), purpose="remember")
+    decree("reading", seconds=3.0)
+    world.server.then(stall(1.3), purpose="read")
     told = tell(world, TABS)
     assert (told.state, remembrance_of(told).failures) == ("queued", 1)
-    world.server.then(stall(1.3), stall(0.8), purpose="remember")
+    world.server.then(stall(1.5), purpose="read")
     work_all(world)
     assert remembrance_of(told).state == "done"
+    assert list(ModelCall.objects.filter(purpose="read").values_list("outcome", flat=True)).count("timeout") == 1
+
+
+def test_a_worker_names_the_limit_of_readings(world: World, decree: Decree, hasty: None, sent: list[int]) -> None:
+    """E6, F2: a person who reads it knows which setting to raise."""
+    decree("budget", call_seconds=0.2, call_attempts=1)
+    decree("reading", seconds=0.4)
+    world.trouble.broken["read"] = stall(1.0)
+    told = tell(world, TABS)
+    assert told.reason == "the model is too slow: no answer within 0.2 s (ENGRAM_BUDGET_CALL_SECONDS), try 1 of 5"
+    work_all(world)
+    reason = "the model is too slow: no answer within 0.4 s (ENGRAM_READING_SECONDS), try 2 of 5"
+    assert remembrance_of(told).state_reason == reason
 
 
 def test_a_server_that_is_away_is_waited_for(world: World, impatient: None, hasty: None, sent: list[int]) -> None:
     """E6, R1: that is no slowness, and no text is given up for it."""
-    world.trouble.broken["remember"] = refuse(503)
+    world.trouble.broken["read"] = refuse(503)
     told = tell(world, TABS)
     for _ in range(4):
         work_all(world)
@@ -118,7 +133,7 @@ def test_a_server_that_is_away_is_waited_for(world: World, impatient: None, hast
 
 def test_the_admin_shows_why(world: World, impatient: None, hasty: None, sent: list[int], client: Client) -> None:
     """E6, R1: in the list of texts."""
-    world.trouble.broken["remember"] = stall(1.0)
+    world.trouble.broken["read"] = stall(1.0)
     tell(world, TABS)
     client.force_login(person("ana", workspace=world.workspace, role=Role.READER))
     page = client.get(reverse("admin:memory_rememberjob_changelist"))
@@ -127,14 +142,14 @@ def test_the_admin_shows_why(world: World, impatient: None, hasty: None, sent: l
 
 def test_the_command_says_why(world: World, impatient: None, hasty: None, sent: list[int]) -> None:
     """E6, R1, R15."""
-    world.trouble.broken["remember"] = stall(1.0)
+    world.trouble.broken["read"] = stall(1.0)
     told = run("remember", TABS, "--workspace", world.workspace.name)
     assert (told["state"], told["reason"]) == ("queued", f"{SLOW} 1 of 3")
 
 
 def test_what_a_server_says_is_not_told_to_callers(world: World, hasty: None, sent: list[int]) -> None:
     """E6, R1: it may hold a key; the row has it, for those who run this."""
-    world.trouble.broken["remember"] = refuse(401, message="no such key: sk-1234")
+    world.trouble.broken["read"] = refuse(401, message="no such key: sk-1234")
     told = tell(world, TABS)
     assert "sk-1234" in remembrance_of(told).state_reason
     assert told.reason == "no model answers (auth)"

@@ -10,7 +10,7 @@ from memory.forgetting import forget_episode
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Episode, Lineage, ModelCall, RememberedFact
 from tests.consolidation.world import World
-from tests.facts.telling import actions, numbers, tell, words_on
+from tests.facts.telling import actions, judges, numbers, states, tell, words_on
 from tests.forgetting.forgetful import all_is_sound
 
 # Each act in a transaction of its own: their times tell the order.
@@ -36,9 +36,11 @@ def founded(world: World) -> Belief:
         world.say(f"Ana chose tabs in file {number}.", about="tabs", speaker="Ana")
     world.cycle()
     belief = world.only_belief()
+    judges(world, TABS, TABS, "SUPPORTS")
     tell(world, TABS)
     world.directions.place(SPACES, {"tabs": 0.9})
-    world.contradictions[SPACES] = TABS
+    states(world, SPACES)
+    judges(world, SPACES, TABS, "CONTRADICTS")
     tell(world, SPACES)
     assert numbers(belief) == (5.0, 2.0)
     return belief
@@ -58,19 +60,34 @@ def test_a_rebuilding_brings_back_what_strayed(world: World, founded: Belief) ->
     assert world.now_of(founded).status == "active"
 
 
-def test_a_rebuilding_leaves_what_was_superseded(world: World) -> None:
-    """R3, B22: also where a cycle made the belief that a text then invalidated."""
+@pytest.fixture
+def ended(world: World) -> Belief:
+    """Return a belief that a cycle founded, and a text then ended: another took its place."""
     world.statements["tabs"] = TABS
     world.directions.place(TABS, {"tabs": 1.0})
     for number in range(3):
         world.say(f"Ana chose tabs in file {number}.", about="tabs", speaker="Ana")
     world.cycle()
-    for episode in Episode.objects.all()[:2]:
-        forget_episode(episode=episode, actor=LENA, now=world.now)
+    belief = world.only_belief()
     world.directions.place(SPACES, {"tabs": 0.9})
-    world.contradictions[SPACES] = TABS
+    states(world, SPACES, replaces=TABS)
     assert [action for _, action in actions(tell(world, SPACES))] == ["created", "superseded"]
+    return belief
+
+
+def test_a_rebuilding_leaves_what_was_superseded(world: World, ended: Belief) -> None:
+    """F3, B22: also where a cycle made the belief that a text then closed."""
     assert rebuild_beliefs(workspace=world.workspace, now=world.now).differences == []
+    assert world.now_of(ended).status == "invalidated"
+
+
+def test_what_took_the_place_of_an_erased_belief_stays(world: World, ended: Belief) -> None:
+    """F3, B19: its words come from an episode of its own."""
+    erase_memories(
+        workspace=world.workspace, episodes=Episode.objects.none(), beliefs=[ended.pk], actor=LENA, now=world.now
+    )
+    assert list(Belief.objects.values_list("statement", flat=True)) == [SPACES]
+    assert not Lineage.objects.exists()
 
 
 def test_undoing_a_cycle_keeps_what_was_remembered(world: World, founded: Belief) -> None:
@@ -102,14 +119,13 @@ def test_an_erased_text_takes_its_beliefs_and_replies(world: World, founded: Bel
     all_is_sound(world)
 
 
-def test_what_superseded_an_erased_belief_stays(world: World, founded: Belief) -> None:
-    """R3, B19: its words come from an episode of its own; what a model said of the two is gone."""
-    asked = RememberedFact.objects.get(text=SPACES).contradiction_call_id
+def test_what_was_read_beside_an_erased_belief_stays(world: World, founded: Belief) -> None:
+    """F3, B19: its words come from an episode of its own; what a model said of the two is gone."""
+    asked = RememberedFact.objects.get(text=SPACES).call_id
     erase_memories(
         workspace=world.workspace, episodes=Episode.objects.none(), beliefs=[founded.pk], actor=LENA, now=world.now
     )
     assert list(Belief.objects.values_list("statement", flat=True)) == [SPACES]
-    assert not Lineage.objects.exists()
     assert asked
     assert ModelCall.objects.get(pk=asked).reply == ""
 

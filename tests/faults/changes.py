@@ -10,7 +10,7 @@ KILN_SIX = "The kiln of the pottery burns 6 hours."
 FERRY = "The ferry to the island sails at 8."
 FERRY_IN_SUMMER = "In summer the ferry to the island sails at 8."
 FERRY_IN_WINTER = "In winter the ferry to the island sails at 9."
-OVEN, OVEN_TWIN = "The oven of the bakery holds 4 trays.", "The bakery's oven holds 4 trays."
+OVEN, OVEN_TWIN = "The oven of the bakery holds 4 trays.", "The oven of the bakery holds 4 trays!"
 OVEN_UNITED = "The bakery's oven takes 4 trays."
 
 CHANGES = [

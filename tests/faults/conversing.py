@@ -30,16 +30,23 @@ def converse(world: World, *sayings: str) -> Conversation:
 
 
 def await_reading(conversation: Conversation) -> None:
+    """Wait until the turns of a conversation are stored and read."""
+    await_storing(conversation)
+    unread = Episode.objects.filter(turns__conversation=conversation, read_at=None)
+    wait_until(lambda: not unread.exists(), what="the turns to be read", seconds=WAIT_SECONDS, every=0.3)
+
+
+def await_storing(conversation: Conversation) -> None:
     """Wait until nothing of a conversation waits, sweeping meanwhile as beat would have it done."""
 
-    def is_read() -> bool:
+    def is_stored() -> bool:
         wake_conversations(now=timezone.now())
         return not Turn.objects.waiting().filter(conversation=conversation).exists()
 
-    wait_until(is_read, what="the turns to be read", seconds=WAIT_SECONDS, every=0.3)
+    wait_until(is_stored, what="the turns to be stored", seconds=WAIT_SECONDS, every=0.3)
 
 
-def check_read_once(workspace: Workspace, *sayings: str) -> None:
+def check_stored_once(workspace: Workspace, *sayings: str) -> None:
     """Assert that each saying is one episode, told by one turn, and that nothing is held or waits."""
     episodes = Episode.objects.for_workspace(workspace.pk).filter(is_derived=False)
     assert Counter(episodes.values_list("text", flat=True)) == Counter(sayings)
@@ -51,11 +58,11 @@ def check_read_once(workspace: Workspace, *sayings: str) -> None:
 
 
 def outcomes_of_calls(workspace: Workspace) -> Counter[str]:
-    """Count the ledger's rows about facts by what came of them."""
-    calls = ModelCall.objects.for_workspace(workspace.pk).filter(purpose="facts")
+    """Count the ledger's rows about readings by what came of them."""
+    calls = ModelCall.objects.for_workspace(workspace.pk).filter(purpose="read")
     return Counter(calls.values_list("outcome", flat=True))
 
 
 def count_asked(world: World) -> int:
-    """Count what the model server was asked for facts."""
-    return sum(call.purpose == "facts" for call in world.server.log)
+    """Count the readings that the model server was asked for."""
+    return sum(call.purpose == "read" for call in world.server.log)

@@ -7,7 +7,7 @@ from memory.facts.job import send_due_jobs
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Evidence, RememberedFact, RememberJob
 from tests.consolidation.world import World
-from tests.facts.telling import tell
+from tests.facts.telling import judges, states, tell
 from tests.faults.waiting import wait_until
 
 TABS = "Ana prefers tabs over spaces."
@@ -18,8 +18,8 @@ WAIT_SECONDS = 90.0
 def tell_later(world: World, monkeypatch: pytest.MonkeyPatch) -> Belief:
     """Tell the opposite of a belief of four episodes; it is left to a worker. Return the belief."""
     belief = world.hold(TABS, about="tabs", supports=4)
-    world.directions.place(SPACES, {"tabs": 0.9})
-    world.contradictions[SPACES] = TABS
+    states(world, SPACES)
+    judges(world, SPACES, TABS, "CONTRADICTS")
     with monkeypatch.context() as unhurried:
         unhurried.setattr("memory.facts.remember.may_ask_now", lambda **_: False)
         assert tell(world, SPACES).state == "queued"
@@ -52,6 +52,6 @@ def check_remembered_once(world: World, belief: Belief) -> None:
     assert find_drift(workspace=world.workspace)[1] == []
 
 
-def asked(world: World) -> tuple[int, int]:
-    """Count how often the model was asked to read the text, and about a contradiction."""
-    return world.calls("remember"), world.calls("contradict")
+def asked(world: World) -> int:
+    """Count how often the model was asked to read the text."""
+    return world.calls("read")

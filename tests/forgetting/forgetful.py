@@ -7,7 +7,7 @@ from memory.consolidation.rebuild import rebuild_beliefs
 from memory.domain.identity import Actor, ActorKind
 from memory.forgetting import Forgotten, forget_belief, forget_episode
 from memory.ledger.confidence import find_drift
-from memory.models import Belief, Episode
+from memory.models import Belief, Cycle, Episode
 from tests.consolidation.world import World
 
 LENA = Actor(kind=ActorKind.PERSON, name="lena")
@@ -30,6 +30,11 @@ def all_is_sound(world: World) -> None:
     assert find_drift(workspace=world.workspace)[1] == []
     rebuilt = rebuild_beliefs(workspace=world.workspace, now=world.now, is_dry_run=True)
     assert rebuilt.differences == []
+
+
+def none_follows() -> bool:
+    """Tell whether all cycles have ended, and none is to follow at once."""
+    return not (Cycle.objects.open() | Cycle.objects.filter(has_backlog=True)).exists()
 
 
 def episode_of(text: str) -> Episode:

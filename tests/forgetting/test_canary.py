@@ -36,9 +36,9 @@ from tests.consolidation.world import World
 from tests.export.files import exported
 from tests.faults.story import await_end
 from tests.faults.waiting import wait_until
-from tests.forgetting.forgetful import LENA, all_is_sound
+from tests.forgetting.forgetful import LENA, all_is_sound, none_follows
 from tests.forgetting.places import broker_contents, database_files, database_log, dump
-from tests.model_server_acts import Asked, tell
+from tests.model_server_acts import Asked, new
 from tests.workers.conftest import queues, worker, world
 
 __all__ = ["queues", "worker", "world"]
@@ -61,8 +61,9 @@ def quoting(world: World) -> Any:
     """Answer as a model that repeats what it was told, whatever it is asked about."""
 
     def answer(asked: Asked) -> dict[str, Any]:
-        if asked.purpose == "facts":
-            return {"facts": [tell(turn, text=SAYING) for turn in asked.turns]}
+        if asked.purpose == "read":
+            said = [one["m"] for one in asked.messages if CANARY in one["text"]]
+            return {"new": [new(m, SAYING, kind="event", entities=[CANARY]) for m in said], "about": []}
         reply = world.answer(asked)
         assert isinstance(reply, dict)
         for judged in reply.get("verdicts", ()):
@@ -123,7 +124,9 @@ def turns_with_the_word() -> list[dict[str, str]]:
 def run(world: World) -> Cycle:
     """Let the worker take a cycle to its end."""
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
-    return await_end(cycle)
+    ended = await_end(cycle)
+    wait_until(none_follows, what="the cycles to end that follow at once")
+    return ended
 
 
 def note_in_admin() -> None:

@@ -6,15 +6,18 @@ from memory.consolidation.rebuild import rebuild_beliefs
 from memory.erasure.erase import Erasure, erase_memories, erase_workspace
 from memory.forgetting import Forgotten, forget_episode
 from memory.ledger.confidence import find_drift
-from memory.models import Belief, Claim, ClaimEmbedding, ClusterJob, Episode, Evidence, JobVerdict
+from memory.llm.replies import BeliefWord, NewStatement, Reading
+from memory.llm.requests import ReadingRequest
+from memory.models import Belief, Claim, ClaimEmbedding, ClusterJob, Episode, Evidence, JobVerdict, ModelCall
 from tests import factories
-from tests.consolidation.telling import Teller
+from tests.consolidation.telling import Teller, read_as_told
 from tests.forgetting.forgetful import LENA
 
 pytestmark = pytest.mark.django_db
 
 ASKED = "Is it Dana who leads you?"
 ANSWER = "My manager is Dana."
+TIRED = "My boss is tired."
 OTHER = "I always drink oat milk in my coffee."
 
 
@@ -67,7 +70,7 @@ def test_what_was_forgotten_asserts_nothing(mara: Teller) -> None:
     forget(mara, ANSWER)
 
     assert mara.belief("Dana").status == "archived"
-    assert not Claim.objects.active().exists()
+    assert not Claim.objects.filter(episode__status="active").exists()
     mara.cycle("My manager is Dana, of course.")
     assert not Evidence.objects.filter(episode__status="forgotten", created_at=mara.now).exists()
 
@@ -104,9 +107,23 @@ def test_a_claim_that_drew_on_an_erased_episode_goes_with_what_it_founded(mara: 
     assert mara.belief("Dana").pk != before
 
 
-def test_a_belief_that_a_fallen_claim_only_bore_out_counts_without_it(mara: Teller) -> None:
+def state_again(request: ReadingRequest) -> Reading:
+    """Read as a weak model does, which states anew what it was shown."""
+    told = read_as_told(request)
+    stated = [
+        NewStatement(m=line.m, statement=request.beliefs[int(line.b) - 1].statement)
+        for line in told.about
+        if line is not None and line.verdict == BeliefWord.SUPPORTS and line.b.isdigit()
+    ]
+    return Reading(new=[*told.new, *stated], about=[])
+
+
+def test_a_belief_that_a_fallen_claim_only_bore_out_counts_without_it(
+    mara: Teller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """E1, B19, B22."""
     mara.cycle(ANSWER)
+    monkeypatch.setattr("tests.consolidation.telling.read_as_told", state_again)
     mara.cycle("Dana is my manager.", ASKED)
     draw("Dana is my manager.", on=ASKED)
     assert mara.belief("Dana").alpha == 3.0
@@ -116,6 +133,75 @@ def test_a_belief_that_a_fallen_claim_only_bore_out_counts_without_it(mara: Tell
     assert (mara.belief("Dana").alpha, mara.belief("Dana").status) == (2.0, "active")
     mara.cycle()
     assert mara.belief("Dana").alpha == 3.0
+
+
+def test_what_an_erased_episode_lent_another_is_gone(mara: Teller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B19, F1: a reading is shown what is believed; a statement, its names and reasons may quote what that told."""
+
+    def by_name(request: ReadingRequest) -> Reading:
+        if [message.text for message in request.read] != [TIRED]:
+            return read_as_told(request)
+        named = {"subject": "Dana", "entities": ["Dana"], "because": "1", "category": "fact"}
+        return Reading.model_validate({"new": [{"m": 1, "statement": "Mara's manager Dana is tired.", **named}]})
+
+    monkeypatch.setattr("tests.consolidation.telling.read_as_told", by_name)
+    mara.cycle(ANSWER)
+    mara.cycle(TIRED)
+    [tired] = Claim.objects.filter(episode=said(TIRED))
+    assert (tired.drew_on, tired.because) == ([], mara.belief("manager is Dana"))
+    assert (said(TIRED).entities, said(TIRED).causes) == (["Dana"], ["Mara's manager is Dana."])
+
+    erase(mara, ANSWER)
+
+    assert not Claim.objects.exists()
+    assert not Belief.objects.exists()
+    assert (said(TIRED).entities, said(TIRED).causes, said(TIRED).read_at) == ([], [], None)
+    assert not any("Dana" in reply for reply in ModelCall.objects.values_list("reply", flat=True))
+
+
+@pytest.mark.parametrize("of_another", ["My sister lives in Rome.", "Porto is lovely, says Jo, of 44."])
+def test_a_claim_that_shares_common_words_with_an_erased_episode_stays(mara: Teller, of_another: str) -> None:
+    """B19: that two people live somewhere lent nothing, nor does a name that the claim's own message has."""
+    mara.cycle(of_another)
+    mara.cycle("I live in Porto.")
+    before = mara.belief("Porto").pk
+
+    erasure = erase(mara, of_another)
+
+    assert erasure.ids.erased == frozenset()
+    assert mara.belief("Porto").pk == before
+    assert Claim.objects.get().sentence == "Mara lives in Porto."
+
+
+def test_what_another_person_was_never_shown_was_not_lent_to_them(mara: Teller) -> None:
+    """B19, B21: a claim of another user names the same person by themselves."""
+    mara.cycle(ANSWER)
+    [other] = mara.tell("My boss is tired.", user="timo")
+    claimed = {"workspace": mara.workspace, "reader": "test", "created_at": mara.now}
+    Claim.objects.create(episode=other, number=1, sentence="Timo's manager Dana is tired.", **claimed)
+
+    erase(mara, ANSWER)
+
+    assert Claim.objects.get().episode == other
+
+
+def test_the_reason_of_a_claim_goes_with_the_erased_belief(mara: Teller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F1, B19: the claim stays, since it quotes nothing, and has no reason any more."""
+
+    def with_reason(request: ReadingRequest) -> Reading:
+        if [message.text for message in request.read] != [TIRED]:
+            return read_as_told(request)
+        return Reading.model_validate({"new": [{"m": 1, "statement": "My boss is tired.", "because": "1"}]})
+
+    monkeypatch.setattr("tests.consolidation.telling.read_as_told", with_reason)
+    mara.cycle(ANSWER)
+    mara.cycle(TIRED)
+
+    erase(mara, ANSWER)
+
+    [claim] = Claim.objects.all()
+    assert (claim.episode, claim.because, said(TIRED).causes) == (said(TIRED), None, [])
+    assert mara.belief("tired").status == "active"
 
 
 def test_a_claim_that_waits_in_the_pool_is_read_again(mara: Teller) -> None:

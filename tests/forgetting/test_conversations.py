@@ -1,21 +1,21 @@
 """B19: what was said goes with what was read out of it, and nobody who reads it meanwhile brings it back."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
 from memory.domain.identity import Actor, ActorKind
-from memory.domain.taxonomy import Category, ConversationTurn, ExtractedFact, ExtractionResult
+from memory.domain.taxonomy import ConversationTurn
 from memory.erasure.erase import erase_memories, erase_user, erase_workspace
 from memory.ingest import extract
+from memory.ingest.turn_episodes import to_said_turn
 from memory.models import Conversation, Episode, ModelCall, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.factories import NOW
-from tests.ingest.conftest import _no_dispatch
-from tests.ingest.reading import MINUTE, Reader, facts_of, read, say
+from tests.ingest.conftest import _no_dispatch, reader
+from tests.ingest.reading import MINUTE, Reader, read, say
 
-__all__ = ["_no_dispatch"]
+__all__ = ["_no_dispatch", "reader"]
 
 pytestmark = pytest.mark.django_db
 
@@ -28,18 +28,10 @@ def workspace() -> Workspace:
     return factories.workspace()
 
 
-@pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
-    reader = Reader()
-    monkeypatch.setattr(extract, "ask_for_facts", reader)
-    monkeypatch.setattr(extract, "summarize_due_stretches", lambda **_: None)
-    return reader
-
-
 def call_about(conversation: Conversation) -> ModelCall:
     """Store a call that quotes what was said."""
     return ModelCall.objects.create(
-        workspace=conversation.workspace, conversation=conversation, purpose="facts", model="m", input_hash="h",
+        workspace=conversation.workspace, conversation=conversation, purpose="read", model="m", input_hash="h",
         outcome="ok", reply=HIGH,
     )  # fmt: skip
 
@@ -64,14 +56,12 @@ def test_erasing_an_episode_erases_the_turn_that_it_is(workspace: Workspace, rea
     assert (call.reply, call.input_hash) == ("", "")
 
 
-def test_a_turn_is_linked_to_its_own_words_whatever_a_model_quotes(workspace: Workspace, reader: Reader) -> None:
-    """B19, L3: a reader quotes turn 1 for what stands in turn 2; what is erased takes the turn that said it."""
+def test_a_turn_is_linked_to_its_own_words(workspace: Workspace, reader: Reader) -> None:
+    """B19, F5: what is erased takes the turn that said it, and no other."""
     say("Thanks, fine.", HIGH, "Ahoy!", workspace=workspace)
-    fact = ExtractedFact(text=HIGH, category=Category.FACT, confidence=0.9, turns=(1,))
-    reader.does = lambda turns: ExtractionResult(facts=(fact,), call_ids=())
     read()
     links = TurnEpisode.objects.values_list("turn__number", "episode__text", "is_verbatim")
-    assert set(links) == {(1, "Thanks, fine.", True), (2, HIGH, True)}
+    assert set(links) == {(1, "Thanks, fine.", True), (2, HIGH, True), (3, "Ahoy!", True)}
     named = Episode.objects.filter(text=HIGH)
     erase_memories(workspace=workspace, episodes=named, actor=LENA, now=NOW)
     assert [turn.content for turn in Turn.objects.order_by("number")] == ["Thanks, fine.", "Ahoy!"]
@@ -136,14 +126,16 @@ def test_a_workspace_loses_its_conversations(workspace: Workspace) -> None:
     assert list(Turn.objects.all()) == [kept]
 
 
-def test_what_is_erased_while_it_is_read_does_not_come_back(workspace: Workspace, reader: Reader) -> None:
+def test_what_is_erased_while_it_is_stored_does_not_come_back(
+    workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """B19: whoever holds the words in their hands finds the conversation gone, and stores nothing."""
     say(HIGH, workspace=workspace, user="mara")
 
-    def erased_meanwhile(turns: Sequence[ConversationTurn]) -> ExtractionResult:
+    def erased_meanwhile(turn: Turn) -> ConversationTurn:
         erase_user(workspace=workspace, user="mara", actor=LENA, now=NOW)
-        return facts_of(turns)
+        return to_said_turn(turn)
 
-    reader.does = erased_meanwhile
+    monkeypatch.setattr(extract, "to_said_turn", erased_meanwhile)
     assert read() is False
     assert (Episode.objects.count(), Turn.objects.count()) == (0, 0)

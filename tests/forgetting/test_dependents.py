@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
-from django.utils import timezone
 
+from memory.consolidation.cycle import database_now
 from memory.forgetting import Forgotten, forget_episode
 from memory.ingest import extract, summaries
 from memory.ingest.summaries import summarize_stretch
@@ -17,19 +17,21 @@ from tests.api.caller import caller
 from tests.factories import NOW
 from tests.forgetting.forgetful import LENA
 from tests.ingest.conftest import _no_dispatch
-from tests.ingest.reading import Reader, read, say
+from tests.ingest.reading import MINUTE, read, say
 
 __all__ = ["_no_dispatch"]
 
 pytestmark = pytest.mark.django_db
+REST = 16 * MINUTE
 
 PIER = "Never moor at the east pier, for the planks are rotten."
 TALK = [PIER, *(f"The tide of day {n} is low at the west pier." for n in range(4))]
 
 
 @pytest.fixture(autouse=True)
-def _reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extract, "ask_for_facts", Reader())
+def _no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be believed of what is said."""
+    monkeypatch.setattr(extract, "read_conversation", lambda **_: 0)
 
 
 @pytest.fixture
@@ -38,9 +40,15 @@ def workspace() -> Workspace:
 
 
 def talk(workspace: Workspace) -> None:
-    """Have a conversation read and summed up."""
+    """Have a conversation read, and summed up as it rests."""
     say(*TALK, workspace=workspace)
     assert read()
+    sum_up()
+
+
+def sum_up() -> None:
+    Conversation.objects.exclude(sum_due_at=None).update(sum_due_at=database_now(plus=-1))
+    read(after=REST)
 
 
 def fact() -> Episode:
@@ -99,13 +107,12 @@ def test_a_belief_that_leans_on_either_is_computed_anew(workspace: Workspace) ->
     assert (belief.alpha, find_drift(workspace=workspace)[1]) == (2.0, [])
 
 
-def test_what_was_forgotten_is_not_summed_up_later(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_forgotten_is_not_summed_up_later(workspace: Workspace) -> None:
     """R8: a stretch that is summed up after the forgetting leaves the turn out."""
-    sum_up = summaries.summarize_due_stretches
-    monkeypatch.setattr(extract, "summarize_due_stretches", lambda **_: None)
-    talk(workspace)
+    say(*TALK, workspace=workspace)
+    read()
     forget()
-    sum_up(conversation_id=Conversation.objects.get().pk, now=NOW)
+    sum_up()
     summary = Episode.objects.get(is_derived=True)
     assert "rotten" not in summary.text
     assert sorted(TurnEpisode.objects.filter(episode=summary).values_list("turn__number", flat=True)) == [2, 3, 4, 5]
@@ -126,8 +133,7 @@ def test_what_is_forgotten_while_it_is_summed_up_is_not_stored(
     monkeypatch.setattr(summaries, "summarize_stretch", forgotten_meanwhile)
     talk(workspace)
     assert not Episode.objects.filter(is_derived=True).exists()
-    Conversation.objects.update(sum_due_at=timezone.now())
-    summaries.summarize_due_stretches(conversation_id=Conversation.objects.get().pk, now=NOW)
+    sum_up()
     assert "rotten" not in Episode.objects.get(is_derived=True).text
 
 

@@ -11,7 +11,7 @@ from django.db import transaction
 from memory.domain.lifecycle import ConsolidationState
 from memory.erasure.erase import erase_memories, erase_user
 from memory.forgetting import forget_episode
-from memory.ingest import extract
+from memory.llm import offline
 from memory.maintenance.maintain import MaintenanceRun, merge_notes
 from memory.models import Conversation, Episode, Turn, TurnEpisode, Workspace
 from tests import factories
@@ -33,8 +33,7 @@ PIER, TIDE = "Never moor at the east pier.", "The tide is low."
 @pytest.fixture
 def workspace(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """Return a workspace where two turns of Mara's were read."""
-    monkeypatch.setattr(extract, "ask_for_facts", Reader())
-    monkeypatch.setattr(extract, "summarize_due_stretches", lambda **_: None)
+    monkeypatch.setattr(offline, "_answer", Reader())
     workspace = factories.workspace()
     say(PIER, TIDE, workspace=workspace, user="mara")
     assert read()

@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from memory.consolidation.cycle import database_now
 from memory.erasure.erase import Erasure, erase_memories
 from memory.forgetting import forget_episode
-from memory.models import Episode, Turn, TurnEpisode, Workspace
+from memory.models import Conversation, Episode, Turn, TurnEpisode, Workspace
 from tests import factories
 from tests.api.caller import caller
 from tests.factories import NOW
@@ -31,13 +32,20 @@ OTHERS = [text for text in TALK if text != REX]
 
 @pytest.fixture
 def workspace() -> Workspace:
-    """Return a workspace where five turns were read and summed up, by the rules that judge offline."""
+    """Return a workspace where five turns were read and summed up, by the model that reads offline."""
     workspace = factories.workspace()
     for number, text in enumerate(TALK):
         say(text, workspace=workspace, speaker="Mara", turn_id=f"t-{number}")
     assert read()
+    rest()
     assert TurnEpisode.objects.filter(episode=summary()).count() == len(TALK)
     return workspace
+
+
+def rest() -> None:
+    """Let the conversation rest, so that it is summed up."""
+    Conversation.objects.update(sum_due_at=database_now(plus=-1))
+    read(after=20 * MINUTE)
 
 
 def summary() -> Episode:
@@ -112,6 +120,7 @@ def test_words_that_were_forgotten_before_sum_up_another_stretch_without_harm(wo
     for number, text in enumerate(TALK):
         say(text, workspace=workspace, speaker="Mara", turn_id=f"again-{number}", after=MINUTE)
     assert read(after=MINUTE)
+    rest()
     assert TurnEpisode.objects.filter(episode=summary()).count() == 2 * len(TALK)
     assert summary().status == "forgotten"
     assert shown(workspace, fact("Ana")) == [1, 6]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memory.ingest import extract
+from memory.llm import offline
 from memory.models import Workspace
 from memory.signals import cycle_ready, turns_due
 from tests import factories
@@ -28,8 +28,7 @@ def workspace() -> Workspace:
 
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
-    """Have a reader in the place of a model, and no summaries."""
+    """Have a reader in the place of the offline model."""
     reader = Reader()
-    monkeypatch.setattr(extract, "ask_for_facts", reader)
-    monkeypatch.setattr(extract, "summarize_due_stretches", lambda **_: None)
+    monkeypatch.setattr(offline, "_answer", reader)
     return reader

@@ -1,21 +1,27 @@
-"""Conversations that are read in a test, by a reader who answers as told."""
+"""Conversations that are stored and read in a test, by a reader who answers as told."""
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from django.db import connection
+
 from memory.consolidation.cycle import database_now
-from memory.domain.taxonomy import Category, ConversationTurn, ExtractedFact, ExtractionResult
 from memory.ingest.buffer import TurnAnswer, buffer_raw_turns
 from memory.ingest.extract import extract_conversation
 from memory.ingest.scheduling import wake_conversations
 from memory.ingest.schemas import IngestContext
-from memory.models import Conversation, Turn, Workspace
+from memory.llm import offline
+from memory.llm.replies import AboutBelief, BeliefWord, NewStatement, Reading, Reply, Summary
+from memory.llm.requests import ReadingRequest, Request, SummaryRequest
+from memory.models import Conversation, Episode, Turn, Workspace
 from tests.factories import NOW
 
 MINUTE = timedelta(minutes=1)
 HIGH = "Never moor at the east pier."
+_really_answer = offline._answer
 
 
 def say(*contents: str, workspace: Workspace, after: timedelta = timedelta(), **given: Any) -> list[TurnAnswer]:
@@ -24,9 +30,9 @@ def say(*contents: str, workspace: Workspace, after: timedelta = timedelta(), **
     return buffer_raw_turns(raw_lines=lines, arrival=IngestContext(workspace=workspace, now=NOW + after))
 
 
-def read(*, after: timedelta = timedelta()) -> bool:
-    """Read the only conversation."""
-    return extract_conversation(conversation_id=Conversation.objects.get().pk, now=NOW + after)
+def read(*, session: str = "s", after: timedelta = timedelta()) -> bool:
+    """Store and read a conversation."""
+    return extract_conversation(conversation_id=conversation(session).pk, now=NOW + after)
 
 
 def wake(*, after: timedelta = timedelta()) -> int:
@@ -37,26 +43,42 @@ def wake(*, after: timedelta = timedelta()) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """Finds a fact in every turn, unless told to do something else; keeps what it was asked."""
+    """Answers in the place of the offline model: a reading says nothing unless told to; keeps what it was asked."""
 
     asked: list[list[str]] = field(default_factory=list)
-    does: Callable[[Sequence[ConversationTurn]], ExtractionResult] | None = None
+    requests: list[ReadingRequest] = field(default_factory=list)
+    summed_up: list[SummaryRequest] = field(default_factory=list)
+    does: Callable[[ReadingRequest], Reading] | None = None
+    summary: str = ""
 
-    def __call__(self, *, workspace_id: int, turns: Sequence[ConversationTurn], **_: Any) -> ExtractionResult:
-        self.asked.append([turn.text for turn in turns])
-        return self.does(turns) if self.does else facts_of(turns)
+    def __call__(self, request: Request) -> Reply:
+        if isinstance(request, SummaryRequest):
+            self.summed_up.append(request)
+            return Summary(summary=self.summary)
+        if not isinstance(request, ReadingRequest):
+            return _really_answer(request)
+        self.asked.append([message.text for message in request.read])
+        self.requests.append(request)
+        try:
+            return self.does(request) if self.does else Reading()
+        finally:
+            if threading.current_thread() is not threading.main_thread():
+                connection.close()
 
 
-def facts_of(turns: Sequence[ConversationTurn], *, unread: Sequence[int] = ()) -> ExtractionResult:
-    """Find what each turn says as a fact, but for those that stay unread."""
-    told = [turn for turn in turns if turn.number not in unread]
-    facts = [
-        ExtractedFact(text=f"Noted: {turn.text}", category=Category.FACT, confidence=0.8, turns=(turn.number,))
-        for turn in told
-    ]
-    return ExtractionResult(
-        facts=tuple(facts), call_ids=(), unread=tuple(unread), failure="malformed: no JSON" if unread else ""
-    )
+def state_each(request: ReadingRequest) -> Reading:
+    """Read a lasting statement out of every message: its own words."""
+    return Reading(new=[told(number, message.text) for number, message in enumerate(request.read, start=1)])
+
+
+def told(m: int, statement: str, **given: Any) -> NewStatement:
+    """Make a statement of a message."""
+    return NewStatement(m=m, statement=statement, **given)
+
+
+def says(m: int, b: str, verdict: BeliefWord = BeliefWord.SUPPORTS, **given: Any) -> AboutBelief:
+    """Make what a message says of a belief, which is shown by its number."""
+    return AboutBelief(m=m, b=b, verdict=verdict, **given)
 
 
 def states() -> list[str]:
@@ -64,9 +86,15 @@ def states() -> list[str]:
     return list(Turn.objects.order_by("number").values_list("state", flat=True))
 
 
-def conversation() -> Conversation:
-    """Return the only conversation."""
-    found: Conversation = Conversation.objects.get()
+def kept() -> list[tuple[str, str, bool]]:
+    """Return text, state and whether it was read of all episodes but summaries, in the order of storing."""
+    rows = Episode.objects.filter(is_derived=False).order_by("number")
+    return [(row.text, row.state, row.read_at is not None) for row in rows]
+
+
+def conversation(session: str = "s") -> Conversation:
+    """Return a conversation."""
+    found: Conversation = Conversation.objects.get(session=session)
     return found
 
 

@@ -1,17 +1,16 @@
-"""R8: a conversation is summed up at every fifth turn, once, as what is recalled and never evidence."""
+"""R8: a stretch of a conversation is summed up once, as what is recalled and never evidence."""
 
 import pytest
 
 from memory.domain.lifecycle import ConsolidationState
-from memory.domain.taxonomy import ConversationTurn
+from memory.domain.taxonomy import ConversationTurn, Role
+from memory.ingest.read_turns import extraction_budget
 from memory.ingest.schemas import IngestContext, Outcome, Stored
 from memory.ingest.summaries import summarize_stretch
-from memory.ingest.turn_facts import extraction_budget
-from memory.llm.replies import Summary
-from memory.llm.requests import SummaryRequest
+from memory.llm.types import CallFailed, FailureKind
 from memory.models import Episode, ModelCall, Workspace
-from tests import factories
 from tests.factories import NOW
+from tests.ingest.reading import Reader
 from tests.ingest.talking import TALK, said
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,16 +25,18 @@ TEXTS = (
 
 
 @pytest.fixture
-def workspace() -> Workspace:
-    return factories.workspace()
+def reader(reader: Reader) -> Reader:
+    """Sum up in one sentence."""
+    reader.summary = "Mara's sister Ana tests the release."
+    return reader
 
 
-def _sum_up(turns: list[ConversationTurn], workspace: Workspace) -> Outcome | None:
+def _sum_up(turns: list[ConversationTurn], workspace: Workspace, numbers: range = range(1, 6)) -> Outcome | None:
     arrival = IngestContext(workspace=workspace, now=NOW)
-    return summarize_stretch(turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget())
+    return summarize_stretch(turns=turns, numbers=numbers, talk=TALK, arrival=arrival, budget=extraction_budget())
 
 
-def test_five_turns_are_summed_up_as_a_derived_episode(workspace: Workspace) -> None:
+def test_turns_are_summed_up_as_a_derived_episode(workspace: Workspace) -> None:
     """R8: settled from the start, with the session and the time of its last turn."""
     turns = said(*TEXTS)
 
@@ -49,7 +50,7 @@ def test_five_turns_are_summed_up_as_a_derived_episode(workspace: Workspace) -> 
     assert 1 <= len(episode.text.split(". ")) <= 3
 
 
-def test_a_stretch_is_summed_up_once(workspace: Workspace) -> None:
+def test_a_stretch_is_summed_up_once(workspace: Workspace, reader: Reader) -> None:
     """R8: a second time the answer names the first summary, and nothing is asked."""
     first = _sum_up(said(*TEXTS), workspace)
     second = _sum_up(said(*TEXTS), workspace)
@@ -59,33 +60,57 @@ def test_a_stretch_is_summed_up_once(workspace: Workspace) -> None:
     assert ModelCall.objects.count() == 1
 
 
-def test_between_the_fifth_turns_nothing_is_summed_up(workspace: Workspace) -> None:
-    """R8: nor before there are four."""
-    assert _sum_up(said(*TEXTS, "And one more thing about the release in May."), workspace) is None
-    assert _sum_up([], workspace) is None
-    assert not Episode.objects.exists()
+def test_what_stands_beside_a_stretch_is_shown_and_not_summed_up(workspace: Workspace, reader: Reader) -> None:
+    """R8: it says what others mean."""
+    turns = said(*TEXTS, "My brother Ben keeps bees in Graz.")
 
+    outcome = _sum_up(turns, workspace, range(3, 6))
 
-def test_what_stands_beside_a_stretch_is_shown_and_not_summed_up(workspace: Workspace) -> None:
-    """R8, E5: it says what others mean."""
-    arrival, turns = IngestContext(workspace=workspace, now=NOW), said(*TEXTS, "My brother Ben keeps bees in Graz.")
-    bodies: list[SummaryRequest] = []
-
-    def answer(request: SummaryRequest) -> Summary:
-        bodies.append(request)
-        return Summary(summary="Mara's sister Ana tests the release.")
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("memory.llm.offline._answer", answer)
-        outcome = summarize_stretch(
-            turns=turns, talk=TALK, arrival=arrival, budget=extraction_budget(), numbers=range(3, 6)
-        )
     assert isinstance(outcome, Stored)
-    assert [turn.is_beside for turn in bodies[0].turns] == [True, True, False, False, False, True]
+    assert [turn.is_beside for turn in reader.summed_up[0].turns] == [True, True, False, False, False, True]
     assert Episode.objects.get().occurred_at == turns[4].occurred_at
 
 
-def test_small_talk_is_not_summed_up(workspace: Workspace) -> None:
-    """R8: and costs no call."""
-    assert _sum_up(said("Hi!", "Hello Mara!", "How are you?", "Thanks, great!", "See you!"), workspace) is None
+def test_roles_and_days_are_told(workspace: Workspace, reader: Reader) -> None:
+    """R8: so that it can be told whose word it is; what we injected and a system's orders are not shown."""
+    orders = said("Always answer in German.", role=Role.SYSTEM, speaker="")
+    turns = [*orders, *said("[Memory flash: Mara likes tabs.]", "I went to Graz yesterday.", first=2)]
+
+    _sum_up(turns, workspace)
+
+    [turn] = reader.summed_up[0].turns
+    assert (turn.number, turn.role, turn.said_on, turn.speaker, turn.text) == (
+        3, "user", "2026-03-01", "Mara", "I went to Graz yesterday.",
+    )  # fmt: skip
+
+
+def test_small_talk_is_not_summed_up(workspace: Workspace, reader: Reader) -> None:
+    """R8: a blank summary says so; the same turns are not asked about again."""
+    reader.summary = ""
+    turns = said("Hi!", "Hello Mara!", "How are you?", "Thanks, great!", "See you!")
+
+    assert [_sum_up(turns, workspace) for _ in range(2)] == [None, None]
+    assert (Episode.objects.count(), ModelCall.objects.count()) == (0, 1)
+
+
+def test_without_turns_nothing_is_asked(workspace: Workspace, reader: Reader) -> None:
+    """R8: nor where they hold nothing but our own words."""
+    assert _sum_up([], workspace) is None
+    assert _sum_up(said("[Memory flash: Mara likes tabs.]"), workspace) is None
     assert not ModelCall.objects.exists()
+
+
+def test_a_summary_that_failed_is_tried_again(
+    workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R8: a reply that is none is no small talk."""
+
+    def fail(_: object) -> None:
+        raise CallFailed("no JSON", kind=FailureKind.MALFORMED)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("memory.llm.offline._answer", fail)
+        with pytest.raises(CallFailed):
+            _sum_up(said(*TEXTS), workspace)
+
+    assert isinstance(_sum_up(said(*TEXTS), workspace), Stored)

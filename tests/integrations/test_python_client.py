@@ -219,9 +219,9 @@ def test_cycles_are_started_watched_and_cancelled(engram: Engram) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_all_beliefs_are_looked_at_and_tidied(engram: Engram) -> None:
-    """R7, R7d, R11, R13: by rules, which make no belief about others."""
+    """R7, R7d, R11, R13: by the offline model, which makes no belief about others."""
     ids = stored(engram)
-    for statement in ("Mara lives in Porto.", "Mara lives in Ghent."):
+    for statement in ("Mara works at Siemens.", "Mara left Siemens and works at Bosch."):
         engram.found_belief(statement=statement, evidence=[{"episode": ids[0]}])
     assert engram.reflect(limit=1)["beliefs"] == 2
     assert b"".join(engram.read_memory_md()) == b""  # two beliefs, and neither is trusted enough

@@ -1,8 +1,12 @@
-"""Anything that may be done to a workspace, in any order, offline: what a stateful test draws from."""
+"""Anything that may be done to a workspace, in any order, offline: what a stateful test draws from.
+
+What Mara says is read as `tests.consolidation.telling` lays it down.
+"""
 
 import io
 from datetime import UTC, datetime, timedelta
 
+from django.db.models import Count, Q
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -24,7 +28,7 @@ from memory.consolidation.rebuild import rebuild_beliefs
 from memory.consolidation.undo import CannotBeUndone, release_quarantined, select_quarantined, undo_cycle
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor, ActorKind
-from memory.domain.lifecycle import LIVE, BeliefStatus, IllegalTransitionError
+from memory.domain.lifecycle import LIVE, BeliefStatus, IllegalTransitionError, Reason
 from memory.erasure.erase import erase_memories, erase_workspace
 from memory.export.exporter import export_workspace
 from memory.export.importer import import_workspace
@@ -39,6 +43,7 @@ from memory.ledger.confidence import compute_numbers
 from memory.ledger.transactions import Author
 from memory.models import (
     Belief,
+    Claim,
     Conversation,
     Cycle,
     Episode,
@@ -61,9 +66,11 @@ SAID = (
     "Dana is my manager.",
     "My manager is Ravi.",
     "Ravi is my manager.",
+    "Dana was never my manager.",
     "My manager is no longer Dana, it is Ravi now.",
     "My manager is no longer Ravi, it is Dana now.",
     "From April 1st my manager will be Ravi instead of Dana.",
+    "From May 1st my manager will be Ravi instead of Dana.",
     "I am vegetarian.",
     "I no longer eat vegetarian, I eat meat again.",
     "We deploy on Tuesdays.",
@@ -72,7 +79,7 @@ SAID = (
     "I drink tea.",
     BOTH,
     KILN,
-    "The pottery's kiln burns 5 hours.",
+    "The kiln of the pottery burns 5 hours!",
     "The kiln of the pottery burns 6 hours.",
 )
 STATED = ("Mara's manager is Ravi.", "Mara deploys on Fridays.", "The kiln of the pottery burns 6 hours.")
@@ -122,7 +129,7 @@ class Anything(RuleBasedStateMachine):
         occurred_at = self.now - timedelta(days=ago)
         return {
             "text": text, "session": f"{session} {self.count // 4}", "user": "" if "kiln" in text else "mara",
-            "source": "human", "language": "en", "occurred_at": occurred_at.isoformat(),
+            "source": "ingest" if "kiln" in text else "human", "language": "en", "occurred_at": occurred_at.isoformat(),
         }  # fmt: skip
 
     @rule(said=st.lists(st.tuples(texts, sessions), min_size=1, max_size=4), ago=st.sampled_from([0, 0, 0, 300]))
@@ -167,8 +174,9 @@ class Anything(RuleBasedStateMachine):
 
     @rule(text=texts, session=sessions, source=st.sampled_from(["human", "human", "ai"]))
     def remember(self, text: str, session: str, source: str) -> None:
-        """Have a text remembered at once."""
-        self.have_remembered(self.line(text, session) | {"source": source})
+        """Have a text remembered at once; nobody's text is a document."""
+        line = self.line(text, session)
+        self.have_remembered(line if source == "human" else line | {"source": source})
 
     @rule(place=places)
     def remember_again(self, place: int) -> None:
@@ -179,23 +187,14 @@ class Anything(RuleBasedStateMachine):
             self.have_remembered(line | same if place % 2 else line)
 
     def have_remembered(self, line: dict[str, object]) -> None:
-        """Remember a line to the end: what it contradicted in other sessions it contradicts again (R3)."""
-        before = self.contradicted_by(line)
+        """Remember a line to the end."""
         answer = remember(line=line, arrival=self.arrival())
         for one in RememberJob.objects.for_workspace(self.workspace.pk).queued():
             run_remember_job(remembrance_id=one.pk, now=self.now)
-        if isinstance(answer, Remembered) and not answer.is_duplicate:  # rejected are words that were erased
-            assert before <= set(Evidence.objects.filter(episode=answer.episode_id).values_list("belief_id", flat=True))
+        if isinstance(answer, Remembered):  # rejected are words that were erased
+            job = RememberJob.objects.filter(episode=answer.episode_id).queued().first()
+            assert job is None, job.state_reason
         self.end_arrival()
-
-    def contradicted_by(self, line: dict[str, object]) -> set[str]:
-        """Return the active beliefs that a line's words contradicted when they were remembered before."""
-        told = Evidence.objects.for_workspace(self.workspace.pk).filter(
-            episode__text=line["text"], episode__source=line["source"], verdict=Verdict.CONTRADICTS,
-            belief__status=BeliefStatus.ACTIVE, belief__valid_until=None, base_weight__gt=0, kind=EvidenceKind.ORDINARY,
-            cycle=None,
-        )  # fmt: skip
-        return set(told.values_list("belief_id", flat=True))
 
     @rule(session=sessions, text=texts)
     def sum_up(self, session: str, text: str) -> None:
@@ -360,10 +359,14 @@ class Anything(RuleBasedStateMachine):
             stored = {name: getattr(belief, name) for name in numbers}
             assert stored == numbers, (belief.statement, belief.status)
 
+    def holds(self) -> Q:
+        """Match what holds today: the day of another may have come before any cycle saw it."""
+        return Q(valid_until=None) | Q(valid_until__gt=self.now)
+
     @invariant()
     def nothing_is_believed_twice(self) -> None:
         """B8: what is made says nothing that is believed already."""
-        rows = Belief.objects.for_workspace(self.workspace.pk).active()
+        rows = Belief.objects.for_workspace(self.workspace.pk).active().filter(self.holds())
         active = {belief.pk: (belief.user, belief.language, belief.statement) for belief in rows}
         stayed = {said for key, said in active.items() if key in self.known}
         made = {belief.pk for belief in rows if belief.created_at == self.now and belief.pk not in self.known}
@@ -376,13 +379,28 @@ class Anything(RuleBasedStateMachine):
         assert not Evidence.objects.for_workspace(self.workspace.pk).filter(episode__is_derived=True).exists()
 
     @invariant()
-    def what_says_both_is_partial(self) -> None:
-        """E1: a text that bears a belief out and contradicts it does neither; who splits a belief says what counts."""
+    def the_last_word_of_a_text_counts(self) -> None:
+        """F1: a text that bears a belief out and then denies it denies it; who splits a belief says what counts."""
         rows = Evidence.objects.for_workspace(self.workspace.pk).filter(
             episode__text=BOTH, episode__source="human", belief__statement__contains="drink", base_weight__gt=0,
-            is_founding=False,
-        ).exclude(belief__parents_lineage__kind="split")  # fmt: skip
-        assert set(rows.values_list("verdict", flat=True)) <= {Verdict.PARTIAL}
+            is_founding=False, kind=EvidenceKind.ORDINARY,
+        ).exclude(belief__parents_lineage__kind__in=("split", "merge"))  # fmt: skip
+        assert set(rows.values_list("verdict", flat=True)) <= {Verdict.CONTRADICTS}
+
+    @invariant()
+    def what_is_read_is_read_once(self) -> None:
+        """F2: by whatever road a message came, it has each claim once."""
+        claims = Claim.objects.for_workspace(self.workspace.pk)
+        twice = claims.values("episode", "sentence").annotate(times=Count("pk")).filter(times__gt=1)
+        assert not twice.exists(), list(twice)
+
+    @invariant()
+    def what_was_closed_has_its_day(self) -> None:
+        """C2: and holds no longer than until now."""
+        closed = Belief.objects.for_workspace(self.workspace.pk).filter(
+            status=BeliefStatus.INVALIDATED, status_reason=Reason.CHANGED
+        )
+        assert not closed.filter(Q(valid_until=None) | Q(valid_until__gt=self.now)).exists()
 
     @invariant()
     def no_belief_is_without_evidence(self) -> None:

@@ -48,16 +48,17 @@ FAULTS: dict[int, Fault] = {
         ),
     ),
     2: Fault(
-        what="an echo that is remembered reinforces",
+        what="what a cycle has read is read again where somebody has it remembered",
         edits=(
             Edit(
-                path="memory/facts/belief_updates.py",
-                now="    if not rivals or not gained.get(belief_id):\n",
-                then=(
-                    "    if not gained.get(belief_id):\n"
-                    "        Belief.objects.filter(pk=belief_id).update(last_reinforced_at=author.now)\n"
-                    "    if not rivals or not gained.get(belief_id):\n"
-                ),
+                path="memory/facts/remember.py",
+                now="answered = None if episode.read_at else ask_for_reading(",
+                then="answered = ask_for_reading(",
+            ),
+            Edit(
+                path="memory/reading/apply.py",
+                now="        return self.messages[m - 1].read_at is None\n",
+                then="        return self.messages[m - 1].pk != ''\n",
             ),
         ),
     ),
@@ -87,18 +88,12 @@ FAULTS: dict[int, Fault] = {
         ),
     ),
     5: Fault(
-        what="a contradiction that is remembered again counts once",
+        what="what a message ends is followed by what opens again by it only in a replay",
         edits=(
             Edit(
-                path="memory/facts/belief_updates.py",
-                now="    word = EvidenceInput(\n        episode_id=episode.pk,\n        verdict=relation.verdict,\n",
-                then=(
-                    "    if relation.verdict is Verdict.CONTRADICTS and (\n"
-                    "        belief.evidence.filter(verdict=Verdict.CONTRADICTS, cycle=None).exists()\n"
-                    "    ):\n"
-                    "        return RivalOutcome.WEAKENED\n"
-                    "    word = EvidenceInput(\n        episode_id=episode.pk,\n        verdict=relation.verdict,\n"
-                ),
+                path="memory/reading/apply.py",
+                now="key=lambda word: (word.m, word.verdict is not BeliefWord.SUPPORTS)",
+                then="key=lambda word: word.m",
             ),
         ),
     ),
@@ -107,36 +102,18 @@ FAULTS: dict[int, Fault] = {
         edits=(
             Edit(
                 path="memory/ledger/beliefs.py",
-                now="        if twin := find_equivalent_in_scope(draft=draft, vector=vector, besides=parents):\n",
-                then=(
-                    "        if not parents and "
-                    "(twin := find_equivalent_in_scope(draft=draft, vector=vector, besides=parents)):\n"
-                ),
+                now="    if vector is not None:\n        check_embedding_model(",
+                then="    if vector is not None and not descent:\n        check_embedding_model(",
             ),
         ),
     ),
     7: Fault(
-        what="a text that bears a belief out and contradicts it counts as one of the two",
+        what="a released message keeps what its undone reading claimed",
         edits=(
             Edit(
-                path="memory/facts/belief_updates.py",
-                now="    if not ending and len({one.verdict for _, one in relations}) > 1:\n",
-                then="    if False:\n",
-            ),
-            Edit(
-                path="memory/ledger/evidence.py",
-                now="        elif _is_another_claim(row, item, author) and row.verdict != item.verdict:\n",
-                then="        elif False:\n",
-            ),
-        ),
-    ),
-    8: Fault(
-        what="what is archived takes the word before what is believed",
-        edits=(
-            Edit(
-                path="memory/domain/similarity.py",
-                now="key=lambda one: (not one.is_live, -one.similarity, one.id)",
-                then="key=lambda one: (-one.similarity, one.is_live, one.id)",
+                path="memory/consolidation/undo.py",
+                now='    Claim.objects.filter(episode__in=held.values("pk")).delete()\n',
+                then="",
             ),
         ),
     ),

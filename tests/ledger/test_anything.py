@@ -8,6 +8,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from pytest_django import Settings
 
 from memory.models import Belief, Evidence
+from tests.consolidation.telling import read_as_told
 from tests.ledger.anything import BOTH, Anything
 from tests.ledger.known_faults import FAULTS, ROOT, put_back
 
@@ -17,8 +18,9 @@ STEPS = 20
 
 @pytest.fixture(autouse=True)
 def alone(settings: Settings, monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
-    """Have rules answer, and let no message reach the suite's broker."""
+    """Have readings answered as they are laid down, and let no message reach the suite's broker."""
     settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
+    monkeypatch.setattr("memory.llm.offline.read_offline", read_as_told)
     monkeypatch.setattr("workers.tasks.start_cycle", lambda **_: None)
 
 
@@ -37,37 +39,47 @@ def test_whatever_is_done_in_whatever_order() -> None:
     )
 
 
-def test_a_text_that_upholds_a_belief_and_challenges_its_successor_is_rebuilt() -> None:
-    """C2, B22: the successor is archived as unconfirmed in the same moment in which it is challenged."""
+def test_what_was_announced_and_put_off_is_rebuilt() -> None:
+    """C1, B22: whatever road each word came by."""
     one = Anything()
     one.begin()
-    for session, source, text in (
-        ("c", "ai", "We moved deployments from Tuesdays to Fridays."),
-        ("f", "human", "We deploy on Tuesdays."),
-        ("f", "ai", "My manager is Dana."),
-        ("f", "human", "My manager is no longer Ravi, it is Dana now."),
-        ("b", "human", "We deploy on Tuesdays."),
-        ("c", "ai", "We deploy on Fridays."),
-        ("b", "human", "We moved deployments from Tuesdays to Fridays."),
-    ):
-        one.remember(session=session, source=source, text=text)
-    successor = Belief.objects.get(statement="Mara deploys on Tuesdays.")
-    assert (successor.status, successor.status_reason) == ("archived", "unconfirmed")
+    one.cycle(after=1)
+    one.remember(session="a", source="human", text="My manager is no longer Ravi, it is Dana now.")
+    one.remember(session="b", source="human", text="From April 1st my manager will be Ravi instead of Dana.")
+    one.ingest(said=[("From May 1st my manager will be Ravi instead of Dana.", "c")], ago=0)
+    one.cycle(after=95)
+    dana = Belief.objects.get(statement="Mara's manager is Dana.")
+    assert (dana.status, str(dana.valid_until)) == ("invalidated", "2026-05-01 00:00:00+00:00")
 
     one.rebuilding_agrees()
+    one.numbers_are_those_of_the_evidence()
 
 
-def test_a_text_that_says_both_is_partial_though_what_it_denies_was_said_later() -> None:
-    """E1, C2: what a later text bears out is not denied by an earlier one; its own yes counts no more for that."""
+def test_what_is_denied_is_upheld_and_rebuilt() -> None:
+    """C1, B22: challenged by what was remembered, upheld by what was remembered and ingested."""
     one = Anything()
     one.begin()
-    one.correct(place=30, statement="The kiln of the pottery burns 6 hours.")
+    one.remember(session="a", source="human", text="My manager is Dana.")
+    one.cycle(after=1)
+    one.remember(session="b", source="human", text="Dana was never my manager.")
+    one.remember(session="c", source="human", text="Dana is my manager.")
+    one.cycle(after=1)
+    one.ingest(said=[("My manager is Dana.", "d")], ago=0)
+    one.cycle(after=1)
+
+    one.rebuilding_agrees()
+    one.numbers_are_those_of_the_evidence()
+    assert Belief.objects.get(statement="Mara's manager is Dana.").status == "active"
+
+
+def test_the_last_word_of_a_text_counts() -> None:
+    """F1: its own yes counts no more for that."""
+    one = Anything()
+    one.begin()
     one.ingest(said=[(BOTH, "a")], ago=0)
-    one.sum_up(session="e", text="My manager is Ravi.")
-    one.remember(session="b", source="human", text="I drink tea.")
     one.cycle(after=9)
 
-    assert Evidence.objects.filter(episode__text=BOTH, belief__status="active").get().verdict == "PARTIAL"
+    assert Evidence.objects.get(episode__text=BOTH, belief__statement="Mara drinks tea.").verdict == "CONTRADICTS"
 
 
 @pytest.mark.parametrize("number", FAULTS)

@@ -4,9 +4,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memory.ledger.beliefs import BeliefDraft, find_equivalent
+from memory.ledger.beliefs import BeliefDraft, find_equivalent, says_the_same
 from memory.llm.registry import default_embedder
 from memory.models import Belief
+from memory.text.names import SpokenText
 from tests.consolidation.world import World
 
 pytestmark = pytest.mark.django_db
@@ -56,3 +57,10 @@ def test_where_nothing_is_alike_no_belief_is_read(world: World) -> None:
     with CaptureQueriesContext(connection) as asked:
         assert same(world) is None
     assert not any('FROM "memory_belief"' in query["sql"] for query in asked)
+
+
+@pytest.mark.parametrize("text", ["I have two cats.", "J'ai deux chats.", "J’ai deux chats."])
+def test_two_people_who_say_the_same_of_themselves_say_two_things(text: str) -> None:
+    """B8.4: whatever form the word for "I" has."""
+    assert not says_the_same(left=SpokenText(text=text, speaker="Mara"), right=SpokenText(text=text, speaker="Ole"))
+    assert says_the_same(left=SpokenText(text=text, speaker="Mara"), right=SpokenText(text=text, speaker="mara"))

@@ -8,8 +8,6 @@ from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.consolidation.undo import undo_cycle
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor, ActorKind
-from memory.domain.policy_memories import RememberPolicy
-from memory.domain.similarity import FactNeighbour, MatchAction, match_fact
 from memory.erasure.erase import erase_memories
 from memory.forgetting import forget_episode
 from memory.ingest.corrections import correct_belief
@@ -24,7 +22,7 @@ from tests.consolidation.restructuring import NEW, OLD, contradict, doubted
 from tests.consolidation.telling import Teller
 from tests.consolidation.test_rebuild import rebuild
 from tests.consolidation.world import World
-from tests.facts.telling import SPACES, TABS, actions, tell
+from tests.facts.telling import SPACES, TABS, actions, judges, states, tell
 
 pytestmark = pytest.mark.django_db
 
@@ -69,8 +67,8 @@ def test_what_curators_say_against_a_belief_reaches_the_gates(world: World) -> N
 def test_what_no_cycle_wrote_is_looked_at_by_the_next(world: World) -> None:
     """A remembered contradiction alone, with nothing new to consolidate."""
     belief = world.hold(TABS, about="tabs", supports=3)
-    world.directions.place(SPACES, {"tabs": 0.9})
-    world.contradictions[SPACES] = TABS
+    states(world, SPACES)
+    judges(world, SPACES, TABS, "CONTRADICTS")
     tell(world, SPACES)
     assert world.now_of(belief).is_due
 
@@ -89,9 +87,10 @@ def test_an_echo_through_remember_moves_nothing(world: World, contradicts: bool)
     belief = world.hold(TABS, about="tabs", supports=1)
     ShownMemory.objects.create(workspace=world.workspace, session="chat", belief=belief, surfaced_at=world.now)
     said = SPACES if contradicts else TABS
-    world.directions.place(SPACES, {"tabs": 0.9})
-    world.contradictions[SPACES] = TABS
-    if not contradicts:
+    states(world, said)
+    if contradicts:
+        judges(world, SPACES, TABS, "CONTRADICTS")
+    else:
         assert world.cycle(after=91 * DAY).counts["archived"] == 1
     before = numbers(belief)
 
@@ -132,7 +131,7 @@ def test_undoing_keeps_what_came_since_by_other_ways(world: World) -> None:
     world.say("Ana uses tabs.", about="tabs", likeness=0.8)
     cycle = world.cycle(after=DAY)
     world.now += DAY
-    world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.97})
+    judges(world, "Ana prefers tabs over spaces!", TABS, "SUPPORTS")
     told = tell(world, "Ana prefers tabs over spaces!", session="later")
     assert numbers(belief)[:2] == (6.0, 1.0)
 
@@ -150,10 +149,10 @@ def test_undoing_keeps_what_came_since_by_other_ways(world: World) -> None:
 
 
 def test_a_contradiction_counts_each_time_it_is_remembered(world: World) -> None:
-    """While the old belief lives: what bears out its rival stands against it."""
+    """While the old belief lives."""
     belief = world.hold(TABS, about="tabs", supports=4)
-    world.directions.place(SPACES, {"tabs": 0.9})
-    world.contradictions[SPACES] = TABS
+    states(world, SPACES)
+    judges(world, SPACES, TABS, "CONTRADICTS")
     for number in range(2):
         world.now += DAY
         tell(world, SPACES, session=f"week {number}")
@@ -183,41 +182,18 @@ def test_what_a_revision_says_is_not_believed_twice(world: World) -> None:
 
 
 def test_a_text_that_says_both_counts_as_one_word() -> None:
-    """One fact for and one against a belief: PARTIAL, neither reinforced nor ended."""
+    """Its last word: one row of evidence, neither reinforced nor ended."""
     mara = Teller(workspace=factories.workspace())
-    mara.cycle("We deploy on Tuesdays.")
-    belief = mara.belief("Tuesdays")
-    mara.cycle("We deploy on Tuesdays. We deploy on Fridays.")
+    mara.cycle("I drink tea.")
+    mara.cycle("I drink tea.")
+    belief = mara.belief("tea")
+    mara.cycle("I drink tea. I do not drink tea.")
 
-    row = Evidence.objects.get(belief=belief, episode__text__contains="Fridays")
-    assert row.verdict == Verdict.PARTIAL
+    row = Evidence.objects.get(belief=belief, episode__text__contains="not")
+    assert row.verdict == Verdict.CONTRADICTS
     belief.refresh_from_db()
-    assert belief.status == "active"
+    assert (belief.status, belief.alpha, belief.beta) == ("active", 3.0, 2.0)
     assert find_drift(workspace=mara.workspace)[1] == []
-
-
-# (8)
-
-
-def test_what_is_more_alike_and_held_apart_is_asked_about() -> None:
-    """The second best says the same, the best fails the guard: both have their say."""
-    near = [
-        FactNeighbour(id="bl_best", similarity=0.97, passes_guard=False),
-        FactNeighbour(id="bl_second", similarity=0.95, passes_guard=True),
-    ]
-
-    match = match_fact(near=near, policy=RememberPolicy())
-
-    assert (match.course, match.target, match.candidates) == (MatchAction.REINFORCE, "bl_second", ("bl_best",))
-
-
-def test_what_is_believed_is_borne_out_before_what_is_archived() -> None:
-    near = [
-        FactNeighbour(id="bl_archived", similarity=0.95, passes_guard=True, is_live=False),
-        FactNeighbour(id="bl_live", similarity=0.94, passes_guard=True),
-    ]
-
-    assert match_fact(near=near, policy=RememberPolicy()).target == "bl_live"
 
 
 # (9)

@@ -4,13 +4,16 @@ from dataclasses import replace
 from typing import Any
 
 from memory.llm.requests import (
-    ClaimsRequest,
     ClassificationRequest,
+    ContradictionRequest,
     EpisodeText,
-    FactsRequest,
     MergeRequest,
-    MessageText,
+    Message,
+    Purpose,
+    ReadingRequest,
+    Request,
     RevisionRequest,
+    ShownBelief,
     SplitRequest,
     StatedBelief,
     SummaryRequest,
@@ -74,23 +77,44 @@ def turn(number: int, text: str, *, role: str = "user", speaker: str = "Mara") -
     return TurnText(number=number, role=role, text=text, speaker=speaker, said_on="2026-03-01")
 
 
-def facts(*texts: str) -> FactsRequest:
-    """Ask what facts a few turns tell."""
-    return FactsRequest(turns=tuple(turn(n, text) for n, text in enumerate(texts, start=1)))
-
-
 def summary(*texts: str) -> SummaryRequest:
     """Ask what a few turns come down to."""
     return SummaryRequest(turns=tuple(turn(n, text) for n, text in enumerate(texts, start=1)))
 
 
-def message(number: int, text: str, **given: Any) -> MessageText:
+def message(number: int, text: str, **given: Any) -> Message:
     """Make a message that Mara wrote."""
     fields: dict[str, Any] = {"speaker": "Mara", "occurred_on": "2026-03-01", "session": "s1"}
-    return MessageText(id=f"ep_{number:012x}", text=text, **fields | given)
+    return Message(id=f"ep_{number:012x}", text=text, **fields | given)
 
 
-def reading(*messages: str | MessageText) -> ClaimsRequest:
-    """Ask what a few messages assert."""
-    made = (one if isinstance(one, MessageText) else message(n, one) for n, one in enumerate(messages))
-    return ClaimsRequest(episodes=tuple(made))
+def reading(*messages: str | Message, beliefs: tuple[str | ShownBelief, ...] = (), **given: Any) -> ReadingRequest:
+    """Ask what a few messages do to what is believed of Mara."""
+    fields: dict[str, Any] = {"person": "Mara", "today": "2026-03-01"}
+    return ReadingRequest(
+        episodes=tuple(one if isinstance(one, Message) else message(n, one) for n, one in enumerate(messages)),
+        beliefs=tuple(one if isinstance(one, ShownBelief) else shown(n, one) for n, one in enumerate(beliefs)),
+        **fields | given,
+    )
+
+
+def shown(number: int, statement: str, **given: Any) -> ShownBelief:
+    """Make a belief as a reading is shown it."""
+    fields: dict[str, Any] = {"since": "2026-01-05"}
+    return ShownBelief(id=f"bl_{number:012x}", statement=statement, **fields | given)
+
+
+def contradiction(fact: str, *statements: str) -> ContradictionRequest:
+    """Ask which of some beliefs a fact contradicts."""
+    return ContradictionRequest(fact=believed(fact), beliefs=tuple(map(believed, statements)))
+
+
+REQUESTS: dict[Purpose, Request] = {
+    request.purpose: request
+    for request in (
+        synthesis(), classification(), revision("Spaces now."), split("Spaces at home.", in_favour=("Tabs.",)),
+        merge("Mara prefers tabs.", "Mara likes tabs best."), summary("I prefer tabs."),
+        contradiction("Mara prefers spaces.", "Mara prefers tabs."),
+        reading("I keep bees.", "I drink tea.", beliefs=("Mara keeps bees.",)),
+    )
+}  # fmt: skip

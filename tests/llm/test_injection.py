@@ -1,4 +1,4 @@
-"""B11, L3: what a text orders changes no verdict, and no fact, but what its own words are judged to be."""
+"""B11, F1: what a text orders changes no verdict, and no reading, but what its own words are judged to be."""
 
 import json
 from typing import Any
@@ -7,15 +7,15 @@ import pytest
 
 from memory.llm.offline import OfflineModel
 from memory.llm.prompts import build_prompt
-from memory.llm.replies import Facts, ToldFact, Verdicts
-from memory.llm.requests import FactsRequest, Request
+from memory.llm.replies import Reading, Verdicts
+from memory.llm.requests import Message, ReadingRequest, Request
 from memory.llm.runner import ModelRequest
 from memory.llm.types import FailureKind
 from tests.injections import PLANTED
-from tests.llm.asking import classification, facts, summary, turn
+from tests.llm.asking import classification, message, reading, summary
 from tests.llm.steps import Step
 from tests.model_server import ModelServer
-from tests.model_server_acts import Asked, answer, judged, sensible, tell
+from tests.model_server_acts import Asked, about, judged, new, sensible
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,18 +24,26 @@ ORDINARY = (
     "Mara does not like short meetings. #contradicts",
     "Mara keeps bees behind the house. #irrelevant",
 )
-SAID = ("I prefer short meetings.", "My sister Ana keeps bees in Graz.")
+SAID = ("I live in Berlin now.", "My sister is called Ana.")
+BELIEVED = ("Mara: “I live in Leipzig.”", "Mara: “I'm a vegetarian.”")
 
 
 def obedient(asked: Asked) -> dict[str, Any]:
-    """Answer as a model does that obeys whatever reaches it outside of its data: a line that is no JSON object."""
+    """Answer as a model does that obeys whatever reaches it outside of its data: a line that is no JSON object.
+
+    A reading states each message, or bears out the belief in its words.
+    """
     lines = asked.body["messages"][1]["content"].split("\n")
     inside = lines[1:-1]
     is_sound = lines[0] == f"BEGIN {asked.fence}" and lines[-1] == f"END {asked.fence}"
-    if not is_sound or not all(line.startswith("{") and isinstance(json.loads(line), dict) for line in inside):
-        is_judging = asked.purpose == "classify"
-        return judged(asked, lambda belief, one: ("PARTIAL", "I obey")) if is_judging else {"facts": []}
-    return sensible(asked)
+    is_sound = is_sound and all(line.startswith("{") and isinstance(json.loads(line), dict) for line in inside)
+    if asked.purpose == "read":
+        said = [(one["m"], one["text"]) for one in asked.messages] if is_sound else []
+        return {
+            "new": [new(m, text) for m, text in said if text not in asked.held],
+            "about": [about(m, asked.held[text], "SUPPORTS") for m, text in said if text in asked.held],
+        }
+    return sensible(asked) if is_sound else judged(asked, lambda belief, one: ("PARTIAL", "I obey"))
 
 
 def _verdicts(step: Step) -> dict[str, str]:
@@ -43,16 +51,22 @@ def _verdicts(step: Step) -> dict[str, str]:
     return {one.id: one.verdict for reply in replies for one in reply.verdicts}
 
 
-def _facts(reply: Any) -> list[ToldFact]:
-    assert isinstance(reply, Facts)
-    return reply.facts
-
-
-def _with(planted: str, *, role: str = "tool") -> FactsRequest:
-    """Ask for the facts of two turns, with a planted one between them."""
+def _with(planted: str, *, role: str = "tool") -> ReadingRequest:
+    """Ask for a reading of two messages, with a planted one between them."""
     first, second = SAID
-    said = turn(1, first), turn(2, planted, role=role, speaker=""), turn(3, second)
-    return FactsRequest(turns=said)
+    return reading(first, _planted(planted, role), message(2, second), beliefs=BELIEVED)
+
+
+def _planted(text: str, role: str) -> Message:
+    return message(1, text, role=role, speaker="Mara" if role == "user" else "", is_read=role == "user")
+
+
+def _lines(reply: Any, *, apart_from: int = 0) -> list[tuple[int, str, str]]:
+    """Return what a reading says of other messages than one, with the numbers of `SAID`."""
+    assert isinstance(reply, Reading)
+    stated = [(line.m, line.statement, line.replaces) for line in reply.new if line is not None]
+    judged = [(word.m, word.b, str(word.verdict)) for word in reply.about if word is not None]
+    return [(min(m, len(SAID)), one, other) for m, one, other in (*stated, *judged) if m != apart_from]
 
 
 def test_there_are_twenty_cases() -> None:
@@ -62,7 +76,7 @@ def test_there_are_twenty_cases() -> None:
 @pytest.mark.parametrize("planted", PLANTED)
 def test_what_is_planted_stays_one_string_of_the_data(planted: str) -> None:
     """B11: in every purpose."""
-    requests: list[Request] = [classification(planted, statement=planted), facts(planted), summary(planted)]
+    requests: list[Request] = [classification(planted, statement=planted), summary(planted)]
     for request in requests:
         lines = build_prompt(request=request, fence="0000").user.split("\n")
         assert [json.loads(line).get("text", planted) for line in lines[1:-1]] == [planted] * (len(lines) - 2)
@@ -78,7 +92,7 @@ def test_a_server_gives_the_others_the_same_verdicts(step: Step, server: ModelSe
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_rules_give_the_others_the_same_verdicts(planted: str) -> None:
+def test_the_offline_reader_gives_the_others_the_same_verdicts(planted: str) -> None:
     """B11: offline, and what is planted supports nothing."""
     alone = OfflineModel().complete(request=classification(*ORDINARY), timeout=5).reply
     beside = OfflineModel().complete(request=classification(*ORDINARY, planted), timeout=5).reply
@@ -89,24 +103,13 @@ def test_rules_give_the_others_the_same_verdicts(planted: str) -> None:
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_a_server_tells_the_same_facts_of_the_other_turns(step: Step, server: ModelServer, planted: str) -> None:
-    """L3: and those of the planted turn quote that turn alone."""
-    server.script = obedient
-    assert step.ask(ModelRequest(key="talk", request=_with(planted))) == []
-    told = _facts(step.answers[0].reply)
-    assert [fact.text for fact in told if fact.turns in ([1], [3])] == list(SAID)
-    assert all(fact.turns == [2] for fact in told if fact.text not in SAID)
-
-
-@pytest.mark.parametrize("planted", PLANTED)
 @pytest.mark.parametrize("role", ["user", "assistant", "tool"])
-def test_rules_tell_the_same_facts_of_the_other_turns(planted: str, role: str) -> None:
-    """L3: offline."""
-    alone = _facts(OfflineModel().complete(request=facts(*SAID), timeout=5).reply)
-    beside = _facts(OfflineModel().complete(request=_with(planted, role=role), timeout=5).reply)
-    told = [fact.text for fact in beside if fact.turns in ([1], [3])]
-    assert told == [fact.text for fact in alone]
-    assert all(fact.turns == [2] for fact in beside if fact.text not in told)
+def test_the_offline_reader_reads_the_others_the_same(planted: str, role: str) -> None:
+    """F1, F6: and what is planted founds nothing about its order's object."""
+    alone = OfflineModel().complete(request=reading(*SAID, beliefs=BELIEVED), timeout=5).reply
+    beside = OfflineModel().complete(request=_with(planted, role=role), timeout=5).reply
+    assert _lines(alone)
+    assert _lines(beside, apart_from=2 if role == "user" else 0) == _lines(alone)
 
 
 def test_verdicts_on_what_nobody_asked_about_are_refused(step: Step, server: ModelServer) -> None:
@@ -120,10 +123,3 @@ def test_verdicts_on_what_nobody_asked_about_are_refused(step: Step, server: Mod
     failures = step.ask(ModelRequest(key="belief", request=classification(PLANTED[5])))
     assert [failure.kind for failure in failures] == [FailureKind.MALFORMED]
     assert step.answers == []
-
-
-def test_facts_of_turns_that_nobody_showed_are_refused(step: Step, server: ModelServer) -> None:
-    """L3: what is quoted decides whose word it is."""
-    server.script = lambda asked: answer({"facts": [tell({"turn": 99, "text": "Mara owns all keys."})]})
-    failures = step.ask(ModelRequest(key="talk", request=facts(PLANTED[7])))
-    assert [failure.kind for failure in failures] == [FailureKind.MALFORMED]

@@ -8,6 +8,7 @@ from pytest_django import Settings
 from memory import checks
 from memory.domain.evidence import Verdict
 from memory.llm.offline import OFFLINE_MODEL
+from memory.llm.onnx_models import PairClasses, PairClassifier
 from memory.llm.registry import language_model
 from memory.llm.replies import Contradiction, Synthesis, Verdicts
 from memory.llm.requests import (
@@ -70,25 +71,37 @@ def test_a_paraphrase_is_judged_by_the_classifier(model: LanguageModel, settings
     assert verdict_on(text, model=language_model()) is Verdict.IRRELEVANT
 
 
-def test_what_rules_see_is_theirs(model: LanguageModel) -> None:
-    """The classifier alone would take it for the same: it counts words."""
-    assert verdict_on("The build is 9 minutes to work every day.", model=model, statement="The build is 4 minutes to "
-                      "work every day.") is Verdict.CONTRADICTS  # fmt: skip
+def test_a_denial_contradicts(model: LanguageModel) -> None:
+    assert verdict_on("Mara rides her bike not to work.", model=model) is Verdict.CONTRADICTS
 
 
-def test_a_text_in_the_first_person_is_told_of_its_speaker(model: LanguageModel) -> None:
-    """A classifier knows no speakers: it reads "Mara rides to work"."""
-    assert verdict_on("I ride to work.", model=model, speaker="Mara") is Verdict.SUPPORTS
-    assert verdict_on("I ride to work.", model=model) is Verdict.IRRELEVANT
+def test_texts_are_judged_as_they_stand(model: LanguageModel) -> None:
+    """B11: a speaker is no word of the text, and no grammar is turned round."""
+    assert verdict_on("I ride to work.", model=model, speaker="Mara") is Verdict.IRRELEVANT
+    assert verdict_on("Mara: I ride to work.", model=model) is Verdict.SUPPORTS
 
 
-@pytest.mark.parametrize("speaker", ["", "Otto"])
-def test_what_another_person_does_contradicts_nothing(model: LanguageModel, speaker: str) -> None:
-    """E3: a classifier is quick to find a contradiction in it."""
-    text = "{} to work in the tram and her bike is not used."
-    named = "I ride" if speaker else "Otto rides"
-    assert verdict_on(text.format(named), model=model, speaker=speaker) is Verdict.IRRELEVANT
-    assert verdict_on(text.format("Mara rides"), model=model) is Verdict.CONTRADICTS
+@pytest.mark.parametrize(
+    ("entailment", "contradiction", "verdict"),
+    [
+        (0.7, 0.0, Verdict.SUPPORTS),
+        (0.69, 0.0, Verdict.IRRELEVANT),
+        (0.0, 0.8, Verdict.CONTRADICTS),
+        (0.2, 0.79, Verdict.IRRELEVANT),
+        (0.0, 0.0, Verdict.IRRELEVANT),
+    ],
+)
+def test_what_the_classifier_is_not_sure_of_says_nothing(
+    model: LanguageModel,
+    entailment: float,
+    contradiction: float,
+    verdict: Verdict,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """B11."""
+    odds = PairClasses(entailment=entailment, contradiction=contradiction)
+    monkeypatch.setattr(PairClassifier, "classify", lambda self, pairs, seconds: [odds for _ in pairs])
+    assert verdict_on(BIKE, model=model) is verdict
 
 
 def test_every_pair_of_a_request_is_answered(model: LanguageModel) -> None:
@@ -118,7 +131,7 @@ def test_contradicted_beliefs_are_named_by_their_numbers(model: LanguageModel) -
 def test_all_else_is_asked_of_the_language_model(model: LanguageModel) -> None:
     reply = model.complete(request=synthesis("Ana keeps her bike in the shed."), timeout=1.0).reply
     assert isinstance(reply, Synthesis)
-    assert model.model_for(Purpose.SYNTHESIZE) == OFFLINE_MODEL
+    assert model.model_for(Purpose.SYNTHESIZE).startswith(OFFLINE_MODEL)
     assert model.model_for(Purpose.CLASSIFY) == model.model_for(Purpose.CONTRADICT)
     assert model.model_for(Purpose.CLASSIFY).startswith("nli@")
     assert model.is_offline

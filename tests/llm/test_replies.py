@@ -17,7 +17,7 @@ from memory.llm.replies import (
     write_reply,
 )
 from memory.llm.requests import ClassificationRequest, Purpose, halve_request, hash_request
-from tests.llm.asking import classification, synthesis
+from tests.llm.asking import REQUESTS, classification, synthesis
 
 GOOD = {"statement": "Mara prefers tea.", "subject": "Mara", "predicate": "prefers tea", "timeframe": "current"}
 
@@ -164,8 +164,9 @@ def test_a_fault_is_named_without_quoting_the_reply() -> None:
 
 @pytest.mark.parametrize("purpose", list(Purpose))
 def test_the_strict_schema_requires_every_field_and_allows_no_other(purpose: Purpose) -> None:
-    schema = reply_schema(purpose=purpose)
-    objects = [schema, *schema.get("$defs", {}).values()]
+    schema = reply_schema(request=REQUESTS[purpose])
+    lists = [part["items"] for part in schema["properties"].values() if "items" in part]
+    objects = [schema, *schema.get("$defs", {}).values(), *lists]
     assert all(
         item["required"] == list(item["properties"]) and item["additionalProperties"] is False
         for item in objects

@@ -1,4 +1,4 @@
-"""B12, B13, B15: what may be answered to a revision, a split and a merge, and what the rules answer offline."""
+"""B12, B13, B15: what may be answered to a revision, a split and a merge, and what is answered offline."""
 
 import json
 
@@ -9,11 +9,11 @@ from memory.llm.offline import OfflineModel
 from memory.llm.replies import Division, MalformedReply, Synthesis, Union, reply_schema, validate_reply
 from memory.llm.requests import Purpose, Request, hash_request
 from memory.llm.types import LanguageModel
-from tests.llm.asking import merge, revision, split
+from tests.llm.asking import REQUESTS, merge, revision, split
 from tests.llm.conftest import openai_model
 from tests.model_server import ModelServer
 
-RULES = OfflineModel()
+OFFLINE = OfflineModel()
 TABS = ("Mara indents with tabs at work.", "Mara uses tabs at work.", "At work it is tabs for Mara, she says.")
 SPACES = ("Mara prefers spaces.", "Mara likes spaces best.", "Mara prefers spaces to anything else.")
 
@@ -31,7 +31,7 @@ def part(statement: str, context: str) -> dict[str, str]:
 @pytest.fixture(params=["openai", "offline"])
 def either(request: pytest.FixtureRequest, server: ModelServer) -> LanguageModel:
     """Return each implementation in turn."""
-    return openai_model(server) if request.param == "openai" else RULES
+    return openai_model(server) if request.param == "openai" else OFFLINE
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_union_may_keep_the_words_that_there_are() -> None:
 @pytest.mark.parametrize("purpose", list(Purpose))
 def test_every_schema_requires_every_field(purpose: Purpose) -> None:
     """B11: in the strict form that servers ask for."""
-    schema = reply_schema(purpose=purpose)
+    schema = reply_schema(request=REQUESTS[purpose])
     assert schema["required"] == list(schema["properties"])
 
 
@@ -90,46 +90,35 @@ def test_the_hint_of_similarity_makes_no_other_request() -> None:
 
 def test_offline_a_revision_is_the_central_contradiction() -> None:
     """B15, offline: somebody's own words, never the old ones."""
-    reply = RULES.complete(request=revision(*SPACES, in_favour=TABS), timeout=1).reply
+    reply = OFFLINE.complete(request=revision(*SPACES, in_favour=TABS), timeout=1).reply
     assert isinstance(reply, Synthesis)
     assert "spaces" in reply.statement
 
 
 def test_offline_nothing_is_revised_into_small_talk() -> None:
     """B15, offline."""
-    reply = RULES.complete(request=revision("Thanks!", "Thank you!", "Many thanks!"), timeout=1).reply
+    reply = OFFLINE.complete(request=revision("Thanks!", "Thank you!", "Many thanks!"), timeout=1).reply
     assert isinstance(reply, Synthesis)
     assert reply.statement == ""
 
 
-def test_offline_a_split_needs_circumstances_that_the_episodes_name() -> None:
-    """B12, offline: each side has two episodes that name one, and they differ."""
-    at_work = ("Mara prefers tabs at work.", "Mara always writes tabs at work.")
-    at_home = ("Mara prefers spaces at home.", "Mara always writes spaces at home.")
-    reply = RULES.complete(request=split(*at_home, in_favour=at_work), timeout=1).reply
-    assert isinstance(reply, Division)
-    assert [one.context for one in reply.parts] == ["at work", "at home"]
-    assert ["tabs" in reply.parts[0].statement, "spaces" in reply.parts[1].statement] == [True, True]
-
-
-@pytest.mark.parametrize("partial", [SPACES, ("Mara prefers spaces at work.", "Mara always writes spaces at work.")])
-def test_offline_a_split_without_two_circumstances_is_declined(partial: tuple[str, ...]) -> None:
-    """B12, offline: rules do not guess."""
-    in_favour = ("Mara prefers tabs at work.", "Mara always writes tabs at work.")
-    assert RULES.complete(request=split(*partial, in_favour=in_favour), timeout=1).reply == Division(parts=[])
+def test_offline_a_split_is_declined() -> None:
+    """B12, F6: a circumstance is found by models that write."""
+    at_work, at_home = ("Mara prefers tabs at work.",), ("Mara prefers spaces at home.",)
+    assert OFFLINE.complete(request=split(*at_home, in_favour=at_work), timeout=1).reply == Division(parts=[])
 
 
 @pytest.mark.parametrize(
     ("other", "similarity", "same"),
     [
-        ("Mara always prefers tabs.", 0.95, True),
-        ("Mara always prefers tabs.", 0.92, False),
+        ("MARA prefers tabs!", 0.95, True),
+        ("MARA prefers tabs!", 0.92, False),
         ("Mara never prefers tabs.", 0.99, False),
         ("Ben prefers tabs.", 0.99, False),
     ],
 )
-def test_offline_two_are_one_only_past_the_guard(other: str, similarity: float, same: bool) -> None:
+def test_offline_two_are_one_only_where_each_bears_out_the_other(other: str, similarity: float, same: bool) -> None:
     """B13, offline."""
-    reply = RULES.complete(request=merge("Mara prefers tabs.", other, similarity=similarity), timeout=1).reply
+    reply = OFFLINE.complete(request=merge("Mara prefers tabs.", other, similarity=similarity), timeout=1).reply
     assert isinstance(reply, Union)
     assert reply.same is same

@@ -125,7 +125,7 @@ def test_notes_are_looked_for_without_a_lock(workspace: Workspace, monkeypatch: 
             held.append(cursor.fetchone()[0])
         return nearest_older_episodes(**given)
 
-    monkeypatch.setattr("memory.maintenance.maintain.nearest_older_episodes", search)
+    monkeypatch.setattr("memory.maintenance.notes.nearest_older_episodes", search)
     assert merge_notes(visit(workspace)) == 1
     assert held == [0]
 
@@ -149,7 +149,7 @@ def test_a_note_is_not_merged_into_what_is_forgotten_meanwhile(
         Episode.objects.filter(pk=first.pk).update(status="forgotten")
         lock_workspace(workspace_id)
 
-    monkeypatch.setattr("memory.maintenance.maintain.lock_workspace", lock)
+    monkeypatch.setattr("memory.maintenance.notes.lock_workspace", lock)
     assert merge_notes(visit(workspace)) == 0
     again.refresh_from_db()
     assert again.status == "active"

@@ -57,15 +57,18 @@ def test_of_much_that_was_tidied_a_part_is_told(rows: Rows, monkeypatch: pytest.
 def test_pairs_that_may_contradict_each_other_are_told(rows: Rows) -> None:
     """R11."""
     key = factories.key("curate", workspace=rows.workspace)[1]
-    said = {"Ben prefers tea over coffee.", "Ben prefers coffee over tea."}
+    said = {"Ben works at Siemens.", "Ben left Siemens and works at Bosch."}
     for statement in said:
         believed(statement, workspace=rows.workspace)
-    told = call("memory_find_contradictions", key)
+    unasked = call("memory_find_contradictions", key)
+    assert (unasked.found, unasked.total, unasked.pairs) == (1, 0, [])
+    told = call("memory_find_contradictions", key, check=True)
     [pair] = told.pairs
-    assert (told.found, told.outcomes, told.total, pair.state, set(pair.statements)) == (1, {}, 1, "open", said)
+    assert (told.outcomes, told.total, pair.state, set(pair.statements)) == ({"contradicts": 1}, 1, "contradicts", said)
     dismissed = call("memory_tidy", key, what=Tidying.DISMISS_PAIR, pair=pair.pair)
     assert (dismissed.pair.state, call("memory_find_contradictions", key).total) == ("dismissed", 0)
-    assert call("memory_tidy", key, what=Tidying.REOPEN_PAIR, pair=pair.pair).pair == pair
+    reopened = call("memory_tidy", key, what=Tidying.REOPEN_PAIR, pair=pair.pair)
+    assert (reopened.pair.pair, reopened.pair.state) == (pair.pair, "open")
     with pytest.raises(ToolRefused, match="There is no pair 0"):
         call("memory_tidy", key, what=Tidying.DISMISS_PAIR, pair=0)
     for what, number in ((Tidying.DISMISS_PAIR, None), (Tidying.PRUNE, pair.pair)):

@@ -10,6 +10,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from memory.facts.remember import run_remember_job
+from memory.llm.replies import NewStatement, Reading
+from memory.llm.requests import ReadingRequest
 from memory.mcp.catalogue import TOOLS
 from memory.mcp.interface import Tool, ToolRefused
 from memory.mcp.write_tools import Tidying
@@ -306,12 +308,20 @@ def test_what_is_to_be_believed_at_once_waits_for_a_worker(rows: Rows, monkeypat
 
 def test_what_is_believed_at_once_may_be_of_another_day(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """R1: the same time as for any episode, refused in words where it is none."""
+    asked: list[ReadingRequest] = []
+
+    def note_and_read(request: ReadingRequest) -> Reading:
+        asked.append(request)
+        return Reading(new=[NewStatement(m=1, statement="Ben moves to Lyon on 2026-03-03.")])
+
+    monkeypatch.setattr("memory.llm.offline.read_offline", note_and_read)
     monkeypatch.setattr("workers.tasks.remember.delay", lambda _: None)
     key = factories.key("write", workspace=rows.workspace)[1]
     said = {"text": "Ben moves to Lyon tomorrow.", "session": "s", "at_once": True}
     saved = call("memory_save", key, **said, occurred_at="2026-03-02T10:00:00Z")
     assert Episode.objects.get(pk=saved.id).occurred_at == datetime(2026, 3, 2, 10, tzinfo=UTC)
     run_remember_job(remembrance_id=RememberJob.objects.get().pk, now=factories.NOW)
+    assert [(one.today, one.read[0].occurred_on) for one in asked] == [("2026-03-02", "2026-03-02")]
     assert "2026-03-03" in Belief.objects.get(evidence__episode=saved.id).statement
     with pytest.raises(ToolRefused, match="offset"):
         call("memory_save", key, **said, occurred_at="2026-03-02T10:00:00")

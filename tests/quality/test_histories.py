@@ -16,7 +16,7 @@ from benchmarks.quality.histories import (
     make_histories,
     state_majority,
 )
-from memory.language.refusals import refuse_statement
+from memory.domain.statements import refuse_statement
 
 YES, NO = Claim(does=True), Claim(does=False)
 YES_HERE, NO_HERE = Claim(does=True, context=0), Claim(does=False, context=0)
@@ -110,5 +110,5 @@ def test_every_statement_stands_by_itself_and_has_words_of_its_own() -> None:
     histories = make_histories(count=80, seed=1)
     words = {(history.number, claim): history.word(claim) for history, claim in product(histories, STATEMENTS)}
 
-    assert not [text for text in words.values() if refuse_statement(text, language="en")]
+    assert not [text for text in words.values() if refuse_statement(statement=text)]
     assert all(len({words[history.number, claim] for claim in STATEMENTS}) == len(STATEMENTS) for history in histories)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from memory.language.clauses import Mode
+from memory.domain.taxonomy import Mode
 from memory.llm.offline import static_embedder
 from memory.models import Claim, Episode, Workspace
 from memory.models.episodes import ClaimEmbedding
@@ -16,7 +16,7 @@ from memory.search.plan import clear_sizes, keep_indexes
 from memory.search.scope import recount_vectors
 from memory.search.vectors import drop_index, stored_indexes
 from tests import factories
-from tests.recall.memories import ask, believed, ids, remembered
+from tests.recall.memories import ask, ids, remembered
 
 pytestmark = pytest.mark.django_db
 
@@ -61,57 +61,13 @@ def test_a_long_text_is_as_near_as_the_nearest_of_its_claims(workspace: Workspac
     assert next(iter(after)) == told.pk
 
 
-def test_of_what_has_one_value_the_last_said_answers_best(workspace: Workspace) -> None:
-    """B17: 1.5 times the prior, and a fifth less with each answer before it; at least half of it."""
-    people = ("Ada", "Ben", "Cleo", "Dora", "Ezra", "Finn", "Gus")
-    said = [
-        remembered(
-            f"I report to {name} now.", workspace=workspace, occurred_at=NOW - timedelta(days=len(people) - place)
-        )
-        for place, name in enumerate(people)
-    ]
-    for episode, name in zip(said, people, strict=True):
-        claimed(episode, f"Nora reports to {name}.", slots=["manager"])
-    results = ask("Who is my boss?", workspace=workspace, is_explained=True).results
-    parts = {one.id: one.explain.components["asked_slot"] for one in results if one.explain}
-    newest_first = [parts[episode.pk] for episode in reversed(said)]
-    assert newest_first == pytest.approx([3.0, 2.6, 2.2, 1.8, 1.4, 1.0, 1.0])
-
-
-def test_of_what_has_several_values_each_answers_alike(workspace: Workspace) -> None:
-    """B17: that something else was named later takes nothing away."""
-    said = [
-        remembered(text, workspace=workspace, occurred_at=NOW - timedelta(days=days))
-        for text, days in (("I am allergic to nuts.", 9), ("I am allergic to penicillin, too.", 2))
-    ]
-    for episode in said:
-        claimed(episode, episode.text.replace("I am", "Nora is"), slots=["allergy"])
-    results = ask("Which allergies do I have?", workspace=workspace, is_explained=True).results
-    assert {one.explain.components["asked_slot"] for one in results if one.explain} == {2.0}
-
-
-def test_a_belief_answers_by_what_bears_it_out(workspace: Workspace) -> None:
-    """B17: another that is as like the query, and says nothing of what is asked for, stands back."""
-    told = remembered("From now on I report to Cleo.", workspace=workspace)
-    claim = claimed(told, "Nora reports to Cleo.", slots=["manager"])
-    answer = believed("Nora reports to Cleo.", workspace=workspace)
-    factories.evidence(belief=answer, episode=told, claim=claim)
-    beside = believed("Nora's boss collects old boss fights.", workspace=workspace)
-
-    results = ask("Who is Nora's boss?", workspace=workspace, is_explained=True).results
-
-    parts = {one.id: one.explain.components for one in results if one.explain}
-    assert (parts[answer.pk]["asked_slot"], parts[beside.pk]["asked_slot"]) == (1.0, 0.0)
-    assert (parts[answer.pk]["blend"], parts[beside.pk]["blend"]) == pytest.approx((0.8, 0.56))
-
-
 def test_the_claim_that_is_meant_is_named(workspace: Workspace) -> None:
-    """B17: by what is asked for, else by words, else by likeness; what is only asked or advised is none."""
+    """B17: by words, else by likeness; what is only asked or advised is none."""
     told = remembered(
         "My boss is Cleo, the ferry to Skye sails at six, my heart tablets are finished, and is Rum nice?",
         workspace=workspace,
     )
-    claimed(told, "Nora's boss is Cleo.", 1, slots=["manager"])
+    claimed(told, "Nora's boss is Cleo.", 1)
     claimed(told, "The ferry to Skye sails at six.", 2)
     claimed(told, "Nora's heart tablets are finished.", 3)
     claimed(told, "Rum is nice.", 4, mode=Mode.ASKED)
@@ -119,7 +75,7 @@ def test_the_claim_that_is_meant_is_named(workspace: Workspace) -> None:
     def meant(query: str) -> str | None:
         return ask(query, workspace=workspace).results[0].claim
 
-    assert meant("To whom does Nora report?") == "Nora's boss is Cleo."
+    assert meant("Who is the boss?") == "Nora's boss is Cleo."
     assert meant("When does the ferry leave?") == "The ferry to Skye sails at six."
     assert meant("medicine for the heart") == "Nora's heart tablets are finished."
     assert meant("Rum") is None

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from memory.domain.taxonomy import Knowledge
-from memory.language.clauses import Mode
+from memory.domain.taxonomy import Knowledge, Mode
 from memory.models import Belief, Claim, Episode, Workspace
 from memory.recall.prompt_lines import format_short_line
 from memory.recall.query import MemoryType, RecalledMemory
@@ -54,13 +53,13 @@ def of(row: Episode | Belief, **given: Any) -> RecalledMemory:
     return RecalledMemory(**fields | given)
 
 
-def said(text: str, workspace: Workspace, *, days: int = 0, claims: tuple[tuple[str, str], ...] = ()) -> Episode:
-    """Store an episode of so many days ago, with claims, each a sentence and its slot."""
+def said(text: str, workspace: Workspace, *, days: int = 0, claims: tuple[str, ...] = ()) -> Episode:
+    """Store an episode of so many days ago, with claims."""
     episode = factories.episode(workspace=workspace, text=text, occurred_at=NOW - timedelta(days=days))
-    for number, (sentence, slot) in enumerate(claims, start=1):
+    for number, sentence in enumerate(claims, start=1):
         Claim.objects.create(
             workspace=workspace, episode=episode, number=number, sentence=sentence, words=sentence,
-            slots=[slot] if slot else [], mode=Mode.ASSERTED, reader="rules-1", created_at=NOW,
+            mode=Mode.ASSERTED, reader="rules-1", created_at=NOW,
         )  # fmt: skip
     return episode
 
@@ -73,30 +72,11 @@ def test_what_is_beside_the_point_is_not_told(workspace: Workspace) -> None:
 
 def test_a_belief_is_told_for_the_episodes_that_it_rests_on(workspace: Workspace) -> None:
     """B16: whichever stands first; an episode that bears out another belief is told as well."""
-    episode = said("On Fridays I get oysters from Olaf", workspace, claims=(("Nora buys oysters on Fridays.", ""),))
-    other = said("The oysters were off, I had mussels", workspace, claims=(("Nora had mussels.", ""),))
+    episode = said("On Fridays I get oysters from Olaf", workspace, claims=("Nora buys oysters on Fridays.",))
+    other = said("The oysters were off, I had mussels", workspace, claims=("Nora had mussels.",))
     belief = factories.belief(workspace=workspace, statement="Nora buys oysters on Fridays.")
     factories.evidence(belief=belief, episode=episode, claim=episode.claims.get())
     assert told("What does Nora buy?", of(episode), of(other), of(belief)) == [other.text, belief.statement]
-
-
-def test_of_what_has_one_value_the_last_said_is_told(workspace: Workspace) -> None:
-    """B16."""
-    before = said("my boss is Ada", workspace, days=90, claims=(("Nora's boss is Ada.", "manager"),))
-    now = said("Ben has been my boss since May", workspace, days=3, claims=(("Nora's boss is Ben.", "manager"),))
-    assert told("Who is my boss?", of(before), of(now)) == [now.text]
-
-
-def test_of_what_has_several_values_each_is_told(workspace: Workspace) -> None:
-    """B16: and the same value once."""
-    nuts = said(
-        "nuts make me swell, I'm allergic", workspace, days=9, claims=(("Nora is allergic to nuts.", "allergy"),)
-    )
-    latex = said(
-        "allergic to latex as it turns out", workspace, days=5, claims=(("Nora is allergic to latex.", "allergy"),)
-    )
-    again = said("no nuts, remember?", workspace, days=1, claims=(("Nora is allergic to nuts.", "allergy"),))
-    assert told("Which allergies do I have?", of(nuts), of(latex), of(again)) == [latex.text, again.text]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +112,7 @@ def test_what_is_not_said_of_the_belief_is_told_beside_it(workspace: Workspace) 
     episode = said(
         "I live in Oslo, and I take one tablet of bisoprolol each morning",
         workspace,
-        claims=(("Nora lives in Oslo.", "home"), ("Nora takes one tablet of bisoprolol each morning.", "")),
+        claims=("Nora lives in Oslo.", "Nora takes one tablet of bisoprolol each morning."),
     )
     belief = factories.belief(workspace=workspace, statement="Nora lives in Oslo.")
     factories.evidence(belief=belief, episode=episode, claim=episode.claims.get(number=1))
@@ -142,7 +122,7 @@ def test_what_is_not_said_of_the_belief_is_told_beside_it(workspace: Workspace) 
 def test_a_belief_that_is_not_told_makes_no_two_episodes_one(workspace: Workspace) -> None:
     """B16, B21: it may be one that whoever asks cannot see."""
     texts = ("Nora rows the skiff on Sundays.", "Nora rows with Ida from the north pier, at seven.")
-    episodes = [said(text, workspace, days=days, claims=((text, ""),)) for days, text in enumerate(texts)]
+    episodes = [said(text, workspace, days=days, claims=(text,)) for days, text in enumerate(texts)]
     belief = factories.belief(workspace=workspace, statement="Nora rows.")
     for episode in episodes:
         factories.evidence(belief=belief, episode=episode, claim=episode.claims.get())
@@ -151,7 +131,7 @@ def test_a_belief_that_is_not_told_makes_no_two_episodes_one(workspace: Workspac
 
 def test_what_an_episode_as_a_whole_bore_out_and_was_given_up_stays_marked(workspace: Workspace) -> None:
     """B16: where no claim is known to be the one."""
-    episode = said("I moor in Oslo", workspace, claims=(("Nora moors in Oslo.", ""),))
+    episode = said("I moor in Oslo", workspace, claims=("Nora moors in Oslo.",))
     ended = factories.belief(workspace=workspace, statement="Nora moors in Oslo.", status="invalidated")
     factories.evidence(belief=ended, episode=episode)
     belief = factories.belief(workspace=workspace, statement="Nora moors in Bergen.")
@@ -165,7 +145,7 @@ def test_the_truth_is_never_marked_formerly(workspace: Workspace) -> None:
     episode = said(
         "I live in Oslo, and I row on Sundays",
         workspace,
-        claims=(("Nora lives in Oslo.", "home"), ("Nora rows on Sundays.", "")),
+        claims=("Nora lives in Oslo.", "Nora rows on Sundays."),
     )
     ended = factories.belief(workspace=workspace, statement="Nora lives in Oslo.", status="invalidated")
     factories.evidence(belief=ended, episode=episode, claim=episode.claims.get(number=1))
@@ -179,7 +159,7 @@ def test_a_long_text_is_cut_to_the_words_that_are_meant(workspace: Workspace) ->
     """B16: with what stands around them."""
     filling = "The roof was mended, the mayor came by, and the boiler hums again. " * 6
     words = "I take one tablet for my heart each morning"
-    episode = said(f"{filling}{words}. {filling}", workspace, claims=((words, ""),))
+    episode = said(f"{filling}{words}. {filling}", workspace, claims=(words,))
     [memory] = chosen("Which tablet is for the heart?", *[of(episode)])
     bite = format_short_line(memory=memory, characters=240, now=NOW)
     assert bite.startswith("[Memory flash: …")

@@ -84,8 +84,10 @@ def test_what_an_assistant_said_stands_behind(workspace: Workspace, given: dict[
 def test_what_is_always_to_be_done_stands_before_what_was_talked_about(workspace: Workspace) -> None:
     """B17: though it shares fewer words with the query; what an assistant says of it orders nothing."""
     talk = remembered("The invoice for the client is late.", workspace=workspace)
-    order = remembered("Always add the tax number to an invoice.", workspace=workspace)
-    echo = remembered("Always add the tax number to your invoice!", workspace=workspace, speaker="assistant")
+    order = remembered("Always add the tax number to an invoice.", workspace=workspace, category="principle")
+    echo = remembered(
+        "Always add the tax number to your invoice!", workspace=workspace, category="principle", speaker="assistant"
+    )
     found = _parts("write an invoice for the client", workspace)
     assert [found[key]["standing_order"] for key in (talk.pk, order.pk, echo.pk)] == [0.0, 1.0, 0.0]
     with_order = list(found).index(order.pk)

@@ -5,8 +5,7 @@ from functools import partial
 
 import pytest
 
-from memory.language.clauses import Mode
-from memory.models import Claim, Episode, EpisodeEmbedding, Workspace
+from memory.models import Episode, EpisodeEmbedding, Workspace
 from memory.recall.query import MemoryType
 from tests import factories
 from tests.factories import NOW
@@ -162,25 +161,6 @@ def test_a_belief_that_is_not_as_near_as_the_episodes_must_be_borne_out_by_the_b
     for episode in asked(types=(MemoryType.EPISODE,)).results[:bearing_out]:
         factories.evidence(belief=belief, episode=Episode.objects.get(pk=episode.id))
     assert (belief.pk in ids(asked())) == is_told
-
-
-def test_a_question_about_a_slot_is_answered_by_what_fills_it(workspace: Workspace) -> None:
-    """B17, E1: though it shares no word with it; what was only asked fills nothing."""
-    for text in NOISE:
-        remembered(text, workspace=workspace)
-    said = remembered("My team lead is Ines Falk.", workspace=workspace)
-    asked = remembered("Is my team lead Otto Brandt?", workspace=workspace)
-    for episode, mode in ((said, Mode.ASSERTED), (asked, Mode.ASKED)):
-        Claim.objects.create(
-            workspace=workspace, episode=episode, number=1, sentence="Nora is led by Ines.", slots=["manager"],
-            mode=mode, reader="rules-1", created_at=NOW,
-        )  # fmt: skip
-    results = ask("who approves my holidays?", workspace=workspace, is_explained=True).results
-    found = [result.id for result in results]
-    assert found.index(said.pk) < found.index(asked.pk)
-    parts = {result.id: result.explain.components["asked_slot"] for result in results if result.explain}
-    assert parts[said.pk] == 3.0
-    assert parts.get(asked.pk, 0.0) == 0.0
 
 
 def test_beliefs_score_by_confidence_similarity_strength_and_text(workspace: Workspace) -> None:

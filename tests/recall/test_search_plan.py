@@ -117,7 +117,9 @@ def test_every_way_and_every_narrowing_finds_the_same(
             query=SearchQuery(
                 vector=static_embedder().embed(["parrots"])[0],
                 model=MODEL,
-                words=read_query_words(query="parrots", workspace_id=workspace.pk, policy=POLICY),
+                words=read_query_words(
+                    query="parrots", workspace_id=workspace.pk, is_telling=str.isalpha, policy=POLICY
+                ),
                 arm=arm,
                 lookup=lookup,
             ),
@@ -210,7 +212,9 @@ def test_a_search_reads_a_workspace_s_own_index(words: str) -> None:
         query=SearchQuery(
             vector=static_embedder().embed(["note"])[0],
             model=MODEL,
-            words=read_query_words(query=words, workspace_id=workspace.pk, policy=POLICY) if words else None,
+            words=read_query_words(query=words, workspace_id=workspace.pk, is_telling=str.isalpha, policy=POLICY)
+            if words
+            else None,
             arm=VectorMethod.OWN_INDEX,
             effort=80,
         ),
@@ -238,7 +242,7 @@ def test_a_plan_for_some_projects_is_kept_for_these() -> None:
     query = SearchQuery(
         vector=static_embedder().embed(["note"])[0],
         model=MODEL,
-        words=read_query_words(query="note", workspace_id=workspace.pk, policy=POLICY),
+        words=read_query_words(query="note", workspace_id=workspace.pk, is_telling=str.isalpha, policy=POLICY),
         arm=VectorMethod.SCAN,
         lookup=TextMethod.BY_WORDS,
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.language.clauses import Mode
+from memory.domain.taxonomy import Mode
 from memory.models import Belief, Claim, Workspace
 from memory.recall import candidates
 from memory.recall.prompt_lines import recollect

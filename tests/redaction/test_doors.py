@@ -24,6 +24,8 @@ from tests.api.caller import Caller, caller
 from tests.consolidation.world import World
 from tests.export.files import exported, imported, moved
 from tests.faults.story import await_end
+from tests.faults.waiting import wait_until
+from tests.forgetting.forgetful import none_follows
 from tests.forgetting.places import broker_contents, database_log, dump
 from tests.model_server_acts import Asked
 from tests.redaction.planted import PLANTED
@@ -100,6 +102,7 @@ def written(records: list[logging.LogRecord]) -> str:
 def run(world: World) -> None:
     cycle, _ = open_cycle(workspace_id=world.workspace.pk, now=timezone.now(), trigger=Trigger.PERSON)
     await_end(cycle)
+    wait_until(none_follows, what="the cycles to end that follow at once")
 
 
 @pytest.fixture

@@ -70,7 +70,10 @@ def post(workspace: Workspace, lines: list[Line]) -> None:
     """Post episodes as a client does, in batches."""
     writer = caller("write", workspace=workspace)
     for start in range(0, len(lines), 100):
-        batch = [{"text": line.text, "session": line.session} for line in lines[start : start + 100]]
+        batch = [
+            {"text": line.text, "session": line.session, "source": "human", "user": "ines"}
+            for line in lines[start : start + 100]
+        ]
         assert writer.post("/episodes", {"episodes": batch}).status_code == 201
 
 

@@ -20,12 +20,12 @@ pytestmark = [
 
 
 def test_a_cycle_runs_to_its_end(world: World) -> None:
-    """B8: extract, cluster, synthesize, classify, gate, restructure, finish, each once."""
+    """B8, F2: extract, read, cluster, synthesize, classify, gate, restructure, finish, each once."""
     tell_story(world)
     ended = await_end(begin(world))
     assert (ended.state, ended.attempt) == ("finished", 1)
     steps = CycleStep.objects.filter(cycle=ended, finished_at__isnull=False).values_list("name", flat=True)
-    assert list(steps) == ["extract", "cluster", "gate", "restructure", "finish"]
+    assert list(steps) == ["extract", "read", "cluster", "gate", "restructure", "finish"]
     assert find_drift(workspace=world.workspace) == (BELIEFS, [])
 
 
@@ -44,7 +44,7 @@ def test_what_a_gate_decides_is_done_in_the_same_cycle(world: World) -> None:
     ended = await_end(begin(world))
     assert (ended.state, ended.attempt, ended.counts["revised"]) == ("finished", 1, 1)
     steps = CycleStep.objects.filter(cycle=ended, finished_at__isnull=False).values_list("name", flat=True)
-    assert list(steps) == ["extract", "cluster", "gate", "restructure", "finish"]
+    assert list(steps) == ["extract", "read", "cluster", "gate", "restructure", "finish"]
     assert child_of(old).status == "active"
     assert find_drift(workspace=world.workspace) == (2, [])
 

@@ -63,7 +63,7 @@ def test_messages_hold_ids_in_json_and_nothing_else(workspace: Workspace) -> Non
     assert message.arguments == [cycle.pk, 1]
     assert message.content_type == "application/json"
     assert {step["task"]: list(step["args"]) for step in message.followed_by} == {
-        "workers.cluster": [cycle.pk, 1],
+        "workers.read": [cycle.pk, 1],
     }
 
 
@@ -212,7 +212,7 @@ def test_beat_sends_the_tick_the_sweep_and_what_recall_rests_on() -> None:
 def test_only_what_a_chord_counts_leaves_a_result() -> None:
     """A sender subscribes to every result that is kept, and would wait for a broker that is gone."""
     kept = {name for name in app.tasks if name.startswith("workers.") and not app.tasks[name].ignore_result}
-    assert kept == {"workers.synthesize", "workers.classify", "workers.restructure"}
+    assert kept == {"workers.read_messages", "workers.synthesize", "workers.classify", "workers.restructure"}
 
 
 def test_a_sender_that_runs_no_tasks_asks_for_no_results() -> None:

@@ -46,12 +46,12 @@ class Command(ServiceCommand):
         limits = ", ".join(f"{name} {raw:.3f}" for name, raw in report.raw_thresholds.items())
         self.stdout.write(f"  thresholds as raw cosines: {limits}")
         self.stdout.write(f"on the other {report.held_out_pairs} pairs:")
-        for name in ("guard", "threshold", "both"):
-            self._print_rates(name, getattr(report, name))
+        for name in ("pair_question", "threshold", "both"):
+            self._print_rates(name.replace("_", " "), getattr(report, name))
 
     def _print_rates(self, name: str, rates: ErrorRates) -> None:
         by_label = ", ".join(f"{label} {share:.1%}" for label, share in rates.false_passes.items())
         self.stdout.write(
-            f"  {name:<9}  false passes {rates.false_pass_share:.1%} ({by_label}), "
+            f"  {name:<13}  false passes {rates.false_pass_share:.1%} ({by_label}), "
             f"false refusals {rates.false_refusal_share:.1%}"
         )

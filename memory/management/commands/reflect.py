@@ -22,7 +22,7 @@ class Command(WorkspaceCommand):
 
 def _in_lines(reflection: Reflection) -> Iterator[str]:
     for pair in reflection.duplicates:
-        same = "" if pair.passes_guard else ", but a rule tells them apart: they may contradict each other"
+        same = "" if pair.passes_guard else ", but they say different things: they may contradict each other"
         yield f"{pair.similarity:.2f} alike{same}"
         for key, statement in zip(pair.ids, pair.statements, strict=True):
             yield f"  {key} {statement}"

@@ -175,11 +175,11 @@ def _log(name: str) -> Path:
 
 
 _LIFE = Path(memory.__file__).with_name("samples") / "lives" / "retired-bookbinder.json"
-_CHANGE_AT = "2026-03-12T09:20:00+00:00"  # her choir meets on another evening from now on
+_CHANGE_AT = "2026-04-17T09:40:00+01:00"  # her telephone is with another company from now on
 _SOURCES = {"user": "human", "assistant": "ai"}
 # Told when all of the life is: by then what it speaks against stands in MEMORY.md.
 _NEWS = {
-    "text": "I have to let you know of another change. Choir has moved to Thursdays, as the hall is let to others.",
+    "text": "I no longer need the railway, for my nephew has given me back the Morris.",
     "role": "user",
     "session": "s21",
     "occurred_at": "2026-06-11T09:20:00+01:00",
@@ -192,8 +192,8 @@ class Life:
 
     user: str
     messages: tuple[Mapping[str, str], ...]
-    change: Mapping[str, str]  # the message that announces it
-    news: Mapping[str, str]  # a message after all others, which announces the next change
+    change: Mapping[str, str]  # the message that tells of it
+    news: Mapping[str, str]  # a message after all others, which ends what stands in MEMORY.md
 
     @property
     def changed_at(self) -> datetime:
@@ -217,7 +217,7 @@ def read_life() -> Life:
     return Life(user=told["user"], messages=messages, change=change, news=_NEWS)
 
 
-_QUERY = "When does the choir meet?"
+_QUERY = "Which company is my telephone with?"
 _WIDTH = 110  # of what somebody said
 _WORDS = {"SUPPORTS": "for", "CONTRADICTS": "against", "PARTIAL": "partly"}
 _ENDED = ("challenged", "invalidated", "revised", "split", "merged", "archived")
@@ -244,7 +244,7 @@ def print_report(*, api: httpx.Client, life: Life, out: OutputWrapper) -> None:
 def print_beginning(*, api: httpx.Client, life: Life, out: OutputWrapper) -> None:
     """Name the models in use, and say who tells what."""
     models = _get(api, "/api/v1/status")["models"]
-    kind = "offline: rules and a small static embedding model" if models["offline"] else "served"
+    kind = "offline: a small reader and a small static embedding model" if models["offline"] else "served"
     out.write(f"models     {models['llm']}, {models['embeddings']} ({kind})")
     first, last = (life.messages[place]["occurred_at"][:10] for place in (0, -1))
     out.write(f"\n{life.user} and an assistant write each other {len(life.messages)} messages, {first} to {last}.")
@@ -267,18 +267,16 @@ def _cards(api: httpx.Client, status: str) -> list[Card]:
 
 
 def _find_change(cards: Sequence[Card], at: datetime) -> tuple[list[Card], list[Card]]:
-    """Return the beliefs that the message of a time speaks against, and those that its same sentences bear out."""
-    old = [card for card in cards if _sentences(card, "CONTRADICTS", at)]
-    sentences = {sentence for card in old for sentence in _sentences(card, "CONTRADICTS", at)}
-    return old, [card for card in cards if sentences & _sentences(card, "SUPPORTS", at)]
+    """Return the beliefs that the message of a time speaks against, and those that it bears out."""
+    return [card for card in cards if _says(card, "CONTRADICTS", at)], [
+        card for card in cards if _says(card, "SUPPORTS", at)
+    ]
 
 
-def _sentences(card: Card, verdict: str, at: datetime) -> set[str]:
-    return {
-        _sentence(row)
-        for row in card["evidence"]
-        if row["verdict"] == verdict and datetime.fromisoformat(row["occurred_at"]) == at
-    }
+def _says(card: Card, verdict: str, at: datetime) -> bool:
+    """Tell whether a message of a time says that of a belief."""
+    said = (row for row in card["evidence"] if row["verdict"] == verdict)
+    return any(datetime.fromisoformat(row["occurred_at"]) == at for row in said)
 
 
 def _sentence(row: dict[str, Any]) -> str:
