@@ -7,6 +7,7 @@ calls, tokens sent and received, at four bytes a token, and where one purpose as
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +19,13 @@ from memory.llm.requests import (
     ClassificationRequest,
     ContradictionRequest,
     EpisodeText,
-    FactsRequest,
     MergeRequest,
+    Message,
     MetaRequest,
-    RememberRequest,
+    ReadingRequest,
     Request,
     RevisionRequest,
+    ShownBelief,
     SplitRequest,
     StatedBelief,
     SummaryRequest,
@@ -99,7 +101,7 @@ class Question:
 
     request: Request
     reply: dict[str, Any]
-    answers: int = 1  # verdicts, facts or statements that are asked for
+    answers: int = 1  # verdicts or statements that are asked for, messages that are read
 
     @property
     def sent(self) -> int:
@@ -132,6 +134,7 @@ def count_by_purpose(*, questions: Sequence[Question]) -> dict[str, tuple[int, i
 
 def main() -> int:
     """Print the table and return the exit status."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "beliefsite.settings")  # how much of a message is shown
     counted = count_by_purpose(questions=fixed_questions())
     print(f"{'purpose':<12}{'calls':>6}{'answers':>8}{'sent':>7}{'received':>9}{'an answer':>10}")
     for purpose, (calls, answers, sent, received) in counted.items():
@@ -224,17 +227,43 @@ def _conversations() -> Iterator[Question]:
         TurnText(number=n, role=role, text=text, speaker="Mara" if role == "user" else "", said_on="2026-03-09")
         for n, (role, text) in enumerate(TALK, start=1)
     )
-    told = {"category": "fact", "confidence": 1, "causes": [], "importance": 0.6, "valence": 0}
-    facts = [
-        {"text": "Mara's manager is Tove.", "entities": ["Mara", "Tove"], "turns": [1], **told},
-        {"text": "Jonas left the company at the end of February 2026.", "entities": ["Jonas"], "turns": [1], **told},
-        {"text": "Mara wants reports under one page.", "entities": ["Mara"], "turns": [3], **told},
-    ]
-    yield Question(request=FactsRequest(turns=turns), reply={"facts": facts}, answers=len(facts))
     summary = "Mara's manager is now Tove, since Jonas left. Reports go to Tove and stay under one page."
     yield Question(request=SummaryRequest(turns=turns), reply={"summary": summary})
-    fact = {"fact": "Mara deploys on Thursdays.", "factType": "procedural", "importance": 6, "subject": "mara"}
-    yield Question(request=RememberRequest(episodes=_episodes(DEPLOYS[:1])), reply={"facts": [fact]})
+    yield _reading()
+
+
+def _reading() -> Question:
+    """Ask what a conversation does to what is believed: an assistant's words stand beside those that are read."""
+    messages = tuple(
+        Message(
+            id=f"ep_{number:02d}f3a9c1{number:04x}",
+            text=text,
+            speaker=PERSON if role == "user" else "",
+            occurred_on="2026-03-09",
+            role=role,
+            session="s1",
+            is_read=role == "user",
+        )
+        for number, (role, text) in enumerate(TALK)
+    )
+    beliefs = tuple(
+        ShownBelief(id=f"bl_{place}", statement=statement, since="2026-01-12")
+        for place, statement in enumerate((*BELIEFS, "Mara's manager is Jonas.", "Mara deploys on Thursdays."))
+    )
+    new = [
+        {"m": 1, "statement": "Mara's manager is Tove.", "subject": "Mara", "category": "relationship",
+         "entities": ["Mara", "Tove"], "kind": "lasting", "replaces": "5", "importance": 6},
+        {"m": 2, "statement": "Mara wants the weekly report under one page.", "subject": "Mara",
+         "category": "preference", "entities": ["Mara"], "kind": "lasting", "because": "n3", "importance": 5},
+        {"m": 2, "statement": "Tove hates long reports.", "subject": "Tove", "category": "preference",
+         "entities": ["Tove"], "kind": "lasting", "importance": 4},
+    ]  # fmt: skip
+    about = [{"m": 1, "b": "5", "verdict": "ENDED"}]
+    return Question(
+        request=ReadingRequest(person=PERSON, today="2026-03-09", episodes=messages, beliefs=beliefs),
+        reply={"new": new, "about": about},
+        answers=sum(message.is_read for message in messages),
+    )
 
 
 def _comparisons() -> Iterator[Question]:

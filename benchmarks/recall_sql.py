@@ -62,10 +62,16 @@ class HybridSql:
         """
         from django.conf import settings
 
+        from memory.recall.questions.words import is_telling
         from memory.search.words import read_query_words
 
         began = time.perf_counter()
-        words = read_query_words(query=query, workspace_id=self._scope.workspace_id, policy=settings.POLICY.recall)
+        words = read_query_words(
+            query=query,
+            workspace_id=self._scope.workspace_id,
+            is_telling=is_telling,
+            policy=settings.POLICY.recall,
+        )
         asked = {
             "workspace": self._scope.workspace_id, "project": self._scope.project_id, "model": self._model.name,
             "vector": vector, "rare": words.rare, "any": " | ".join(word for word, _ in words.each),

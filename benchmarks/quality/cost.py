@@ -1,9 +1,10 @@
 """What does consolidation cost, an episode, and what is lost by saving?
 
-    python -m benchmarks.quality.cost FILE… [--script topics|rules|agreeing] [--served-embeddings] [--replay] [--json F]
+    python -m benchmarks.quality.cost FILE… [--script NAME] [--served-embeddings] [--replay] [--json FILE]
 
 Each FILE holds episode lines. It is consolidated in a workspace of its own until nothing is left to do, with a scripted
-model behind the real client: once as settings have it, and once with no limit to what a cycle takes up.
+model behind the real client (scripted_models.py names them): once as settings have it, and once with no limit to what a
+cycle takes up.
 Prints model calls and prompt tokens by purpose, and what came of both runs. With --replay the file is lived through,
 with a cycle after every twenty episodes. Exits 1 when a bar is missed over all files together.
 """
@@ -56,7 +57,7 @@ def main() -> int:
     """Measure, print, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--script", choices=("topics", "rules", "agreeing"), default="topics")
+    parser.add_argument("--script", choices=("topics", "offline", "agreeing"), default="topics")
     parser.add_argument("--served-embeddings", action="store_true", help="vectors come from the server, too")
     parser.add_argument("--replay", action="store_true", help="live through each file instead of importing it whole")
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")

@@ -4,7 +4,7 @@ Episodes go through the ingest, cycles through every step of consolidation with 
 behind the client is scripted: a verdict is what the episode says of the statement, a new statement is what most of the
 episodes shown support, a division what they say of each context. Vectors are dictated, too: texts about one habit are
 alike, those of one context more so. Where changes are announced, the first true word after each is somebody's speech,
-which the model reads as a change since its day.
+which the model reads against what is believed: what it contradicts has ended since the change's day.
 """
 
 import math
@@ -18,7 +18,7 @@ from typing import Any
 
 from django.conf import settings
 
-from benchmarks.quality.histories import SPAN_DAYS, STATEMENTS, Claim, History, Kind, Said, judge, state_majority
+from benchmarks.quality.histories import SPAN_DAYS, STATEMENTS, Claim, History, Kind, Said, Says, judge, state_majority
 from benchmarks.quality.reliability import Sample
 from memory.domain.lifecycle import LIVE, Reason
 from memory.ingest.json_lines import plan_replay
@@ -28,8 +28,7 @@ from memory.models import Belief, Transition, Workspace
 from tests.consolidation.inline import run_cycle
 from tests.consolidation.world import Directions
 from tests.model_server import ModelServer
-from tests.model_server_acts import Asked, judged
-from tests.model_server_acts import claim as stated
+from tests.model_server_acts import Asked, about, judged, new
 
 BEGIN = datetime(2026, 1, 1, 8, tzinfo=UTC)
 SAMPLED_DAYS = 20
@@ -68,7 +67,7 @@ class ScriptedModel:
             case "split":
                 return {"parts": self._divide(asked.episodes)}
             case "read":
-                return {"claims": [self._announce(message) for message in asked.messages]}
+                return self._read(asked)
             case "merge":
                 return {"same": len(set(beliefs)) == 1, **_BLANK}
         return None
@@ -83,12 +82,26 @@ class ScriptedModel:
             for context in (0, 1)
         ]
 
-    def _announce(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Read a message as saying that somebody has given up a habit, and since when."""
-        history = self.meanings[message["text"]][0]
-        since = _time(history.changes_on).date().isoformat()
-        told = {"subject": history.habit.person, "mode": "change", "told": True, "ended": [history.habit.does]}
-        return stated(message, claim=message["text"], since=since, **told)
+    def _read(self, asked: Asked) -> dict[str, Any]:
+        """Say that what a message contradicts has ended, and since when; state what no belief says yet."""
+        reply: dict[str, Any] = {"new": [], "about": []}
+        for message in asked.messages:
+            history, said = self.meanings[message["text"]]
+            words = {
+                number: judge(said=said, statement=self.meanings[statement][1])
+                for statement, number in asked.held.items()
+                if self.meanings[statement][0] is history
+            }
+            since = {"from": _time(history.changes_on).date().isoformat()}
+            ended = [number for number, word in words.items() if word is Says.CONTRADICTS]
+            borne_out = [number for number, word in words.items() if word is Says.SUPPORTS]
+            reply["about"] += [about(message["m"], number, "ENDED", **since) for number in ended]
+            reply["about"] += [about(message["m"], number, "SUPPORTS") for number in borne_out]
+            if not borne_out:
+                ties = {"replaces": str(ended[0])} if ended else {}
+                told = {"subject": history.habit.person, **since, **ties}
+                reply["new"].append(new(message["m"], message["text"], **told))
+        return reply
 
     def _judge(self, statement: str, text: str) -> tuple[str, str]:
         verdict = judge(said=self.meanings[text][1], statement=self.meanings[statement][1])

@@ -217,19 +217,24 @@ ROADS: dict[str, Callable[[Told], None]] = {
 
 
 def consolidate(told: Told) -> None:
-    """Run cycles until one finds no cluster."""
+    """Run cycles until one reads nothing and finds no cluster."""
     for _ in range(MOST_CYCLES):
-        cycle = told.post("/consolidations", {}, may_conflict=True)["id"]
-        if not _counts_of(told, cycle).get("clusters"):
+        counts = _counts_of(told, told.post("/consolidations", {}, may_conflict=True)["id"])
+        if not counts.get("messages") and not counts.get("clusters"):
             return
 
 
 def _counts_of(told: Told, cycle: str) -> Json:
-    """Wait for a cycle to end; return its counts."""
+    """Wait for a cycle to end, sweeping as beat does; return its counts."""
+    from memory.consolidation.schedule import sweep
+
     path = f"/api/v1/consolidations/{cycle}"
-    wait_until(
-        lambda: told.get(path)["state"] not in {"queued", "running"}, what="a cycle", seconds=CYCLE_SECONDS, every=0.3
-    )
+
+    def is_over() -> bool:
+        sweep()
+        return bool(told.get(path)["state"] not in {"queued", "running"})
+
+    wait_until(is_over, what="a cycle", seconds=CYCLE_SECONDS, every=1.0)
     counts: Json = told.get(path)["counts"]
     return counts
 

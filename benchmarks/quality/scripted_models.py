@@ -1,6 +1,6 @@
 """Scripts for the model server that answer about any conversation, each in a way of its own.
 
-`rules` answers as the offline rules do: it states little, and where it is unsure everything is IRRELEVANT. `topics`
+`offline` answers as the offline model does: it states little, and where it is unsure everything is IRRELEVANT. `topics`
 finds something to state in every cluster, so that there are many beliefs to be asked about. `agreeing` repeats the
 first episode and supports everything.
 """
@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from memory.language.analysis import SpokenText
-from memory.language.verdicts import judge_by_rules
 from memory.llm.offline import OfflineModel
-from memory.llm.requests import EpisodeText, SynthesisRequest
+from memory.llm.replies import Reply, Verdicts
+from memory.llm.requests import ClassificationRequest, EpisodeText, Request, StatedBelief, SynthesisRequest
 from tests.model_server_acts import Asked, Script, judged, sensible
 
 _WORD = re.compile(r"[a-z]{4,}")
@@ -27,16 +26,24 @@ _COMMON_WORDS = (
 _COMMON = frozenset(_COMMON_WORDS.split())
 
 
-def by_rules(asked: Asked) -> dict[str, Any]:
+def by_reader(asked: Asked) -> dict[str, Any]:
     """Answer as the offline model does; messages are repeated."""
     if asked.purpose == "read":
         return sensible(asked)
     if asked.purpose == "classify":
-        return judged(asked, _judge_by_rules)
-    episodes = (EpisodeText(id=e["text"], text=e["text"], speaker=e.get("speaker", "")) for e in asked.episodes)
-    completion = OfflineModel().complete(request=SynthesisRequest(episodes=tuple(episodes)), timeout=1.0)
-    reply: dict[str, Any] = completion.reply.model_dump(mode="json")
+        return judged(asked, _judge_by_reader)
+    reply: dict[str, Any] = _ask(SynthesisRequest(episodes=tuple(map(_episode, asked.episodes)))).model_dump(
+        mode="json"
+    )
     return reply
+
+
+def _ask(request: Request) -> Reply:
+    return OfflineModel().complete(request=request, timeout=1.0).reply
+
+
+def _episode(given: dict[str, Any]) -> EpisodeText:
+    return EpisodeText(id=given["text"], text=given["text"], speaker=given.get("speaker", ""))
 
 
 def by_topic(asked: Asked) -> dict[str, Any]:
@@ -57,15 +64,15 @@ def by_topic(asked: Asked) -> dict[str, Any]:
     }
 
 
-SCRIPTS: dict[str, Script] = {"rules": by_rules, "topics": by_topic, "agreeing": sensible}
+SCRIPTS: dict[str, Script] = {"offline": by_reader, "topics": by_topic, "agreeing": sensible}
 
 
-def _judge_by_rules(belief: dict[str, str], episode: dict[str, str]) -> tuple[str, str]:
-    judgement = judge_by_rules(
-        episode=SpokenText(text=episode["text"], speaker=episode.get("speaker", "")),
-        belief=SpokenText(text=belief["belief"], speaker=belief["subject"]),
-    )
-    return judgement.verdict, judgement.reason
+def _judge_by_reader(belief: dict[str, str], episode: dict[str, str]) -> tuple[str, str]:
+    stated = StatedBelief(id="b", statement=belief["belief"], subject=belief["subject"], context="", language="")
+    reply = _ask(ClassificationRequest(beliefs=(stated,), episodes=(_episode(episode),)))
+    assert isinstance(reply, Verdicts)
+    [found] = reply.verdicts
+    return found.verdict, found.reason
 
 
 def _judge_by_topic(belief: dict[str, str], episode: dict[str, str]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What do whole conversations come to, said turn by turn through the API, with nothing but rules to read them?
+"""What do whole conversations come to, said turn by turn through the API, read by the offline reader?
 
     python -m benchmarks.quality.turns FILE… [--json FILE]
 

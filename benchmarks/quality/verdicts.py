@@ -1,10 +1,9 @@
 #!/usr/bin/env python
-"""Measure the offline classifier's verdicts on labelled pairs: `benchmarks/quality/verdicts.py FILE`.
+"""Measure the reader's verdicts on labelled pairs: `benchmarks/quality/verdicts.py FILE`.
 
 FILE holds one JSON object a line: episode, belief, label (SUPPORTS, CONTRADICTS, PARTIAL or IRRELEVANT). Prints the
 accuracy beside the majority's, precision and recall with 95 % intervals, the confusion table, both halves of the file
-(split by hash; tables and thresholds were tuned on the first), and the share of CONTRADICTS when each belief meets a
-random episode.
+(split by hash), and the share of CONTRADICTS when each belief meets a random episode.
 """
 
 import argparse
@@ -22,8 +21,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a file, Python knows this folder alone
 
 from memory.domain.evidence import Verdict
-from memory.language.analysis import SpokenText
-from memory.language.verdicts import judge_by_rules
+from memory.llm.offline_reading import BORNE_OUT, DENIED, HOLDS_IN_PART
+from memory.llm.reader import CONTRADICTS, PARTIAL, SUPPORTS, reader
 
 SEED = 20_240
 NORMAL_95 = 1.959964
@@ -67,9 +66,17 @@ class Share:
 Table = Counter[tuple[Verdict, Verdict]]  # (label, verdict)
 
 
-def judge_with_rules(episode: str, belief: str) -> Verdict:
-    """Judge one pair through the door that the product uses."""
-    return judge_by_rules(episode=SpokenText(text=episode), belief=SpokenText(text=belief)).verdict
+_THRESHOLDS = (
+    (Verdict.CONTRADICTS, CONTRADICTS, DENIED),
+    (Verdict.PARTIAL, PARTIAL, HOLDS_IN_PART),
+    (Verdict.SUPPORTS, SUPPORTS, BORNE_OUT),
+)
+
+
+def judge_with_reader(episode: str, belief: str) -> Verdict:
+    """Judge one pair at the thresholds of the offline reading."""
+    [odds] = reader().relation([(belief, episode)])
+    return next((verdict for verdict, column, least in _THRESHOLDS if odds[column] >= least), Verdict.IRRELEVANT)
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -147,8 +154,8 @@ def report(pairs: Sequence[Pair], *, judge: Judge) -> None:
     spent = time.perf_counter() - started
     print_figures("all", table)
     print_confusion(table)
-    print_figures("first half (tuned on)", tabulate([pair for pair in pairs if is_first_half(pair)], judge=judge))
-    print_figures("second half (held out)", tabulate([pair for pair in pairs if not is_first_half(pair)], judge=judge))
+    print_figures("first half", tabulate([pair for pair in pairs if is_first_half(pair)], judge=judge))
+    print_figures("second half", tabulate([pair for pair in pairs if not is_first_half(pair)], judge=judge))
     strangers = tabulate(shuffle_episodes(pairs), judge=judge)
     contradicted = strangers[Verdict.IRRELEVANT, Verdict.CONTRADICTS]
     print(f"\nrandom episodes: CONTRADICTS {Share(hits=contradicted, total=strangers.total())}")
@@ -159,7 +166,7 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("file", type=Path)
-    report(read_pairs(parser.parse_args().file), judge=judge_with_rules)
+    report(read_pairs(parser.parse_args().file), judge=judge_with_reader)
 
 
 if __name__ == "__main__":
