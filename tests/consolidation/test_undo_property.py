@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memory.consolidation.undo import release_quarantined, select_quarantined
 from memory.domain.evidence import Verdict
+from memory.domain.lifecycle import BeliefStatus
 from memory.models import Cycle, Episode, Evidence
 from tests import factories
 from tests.consolidation.restructuring import (
@@ -26,7 +27,7 @@ from tests.consolidation.restructuring import (
     say_partially,
     twins,
 )
-from tests.consolidation.undoing import kept, snapshot, undo
+from tests.consolidation.undoing import Snapshot, kept, snapshot, undo
 from tests.consolidation.world import World
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -187,6 +188,25 @@ def pairs_of(cycle: Cycle) -> Pairs:
     return set(rows.values_list("belief_id", "episode_id"))
 
 
+def due_but_alive(before: Snapshot, place: World) -> set[str]:
+    """Return the beliefs that were due to be archived and stand, since what a cycle heard of them renewed them.
+
+    Once the cycle is undone, the next one archives them with good reason.
+    """
+    today = snapshot(place)
+    return {
+        key
+        for key, (row, _, _) in before.items()
+        if row["archive_due_at"] and row["archive_due_at"] <= place.now
+        and row["status"] == today[key][0]["status"] == BeliefStatus.ACTIVE
+    }  # fmt: skip
+
+
+def without(seen: Snapshot, left_out: set[str]) -> Snapshot:
+    """Return a snapshot less some beliefs."""
+    return {key: value for key, value in seen.items() if key not in left_out}
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_closing")
 @pytest.mark.parametrize("name", KINDS)
@@ -209,7 +229,7 @@ def test_what_was_there_before_a_cycle_is_there_after_it_was_undone(world: World
     gossip(place, draw)
     cycle = place.cycle(after=kind.after)
     assert cycle.counts[kind.counted] >= 1
-    done = pairs_of(cycle)
+    done, kept_alive = pairs_of(cycle), due_but_alive(before, place)
 
     undone = undo(place, cycle)
     assert kept(place, before) == before
@@ -217,7 +237,7 @@ def test_what_was_there_before_a_cycle_is_there_after_it_was_undone(world: World
     asked = len(place.server.log)
     place.cycle(after=HOUR)
     place.cycle(after=HOUR)
-    assert kept(place, before) == before
+    assert without(kept(place, before), kept_alive) == without(before, kept_alive)
     assert len(place.server.log) == asked
 
     held = Episode.objects.filter(workspace=place.workspace, state="held").count()
