@@ -28,7 +28,7 @@ from memory.llm.onnx_models import INSTALL_EXTRA, ModelUnavailable, read_classif
 from memory.models import DIMENSIONS, BeliefEmbedding, EpisodeEmbedding
 
 _LANGUAGE_MODELS = ("openai", "offline")
-_EMBEDDING_MODELS = ("openai", "local", "offline")
+_EMBEDDING_MODELS = ("openai", "local", "offline", "static")
 _VERDICTS = ("llm", "local")
 _SECRET_LENGTH = 50
 _SECRET_VARIETY = 5

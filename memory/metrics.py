@@ -44,7 +44,7 @@ from memory.models import (
     RememberJob,
     Turn,
 )
-from memory.models.audit import PURPOSE_EMBED, PURPOSE_RECALL, REDELIVERIES, REDELIVERY_REASONS
+from memory.models.audit import DROPPED_LINES, PURPOSE_EMBED, PURPOSE_RECALL, REDELIVERIES, REDELIVERY_REASONS
 from memory.models.conversations import WAITING_STATES
 from memory.models.cycles import OPEN_CYCLE_STATES
 from memory.models.episodes import PENDING_STATES
@@ -76,6 +76,7 @@ class RowCollector(Collector):
         yield from _graph()
         yield _redactions()
         yield from _deliveries(self._tasks)
+        yield _dropped_lines()
         yield _sweeps()
 
 
@@ -245,6 +246,16 @@ def _deliveries(tasks: Sequence[str]) -> Iterator[Metric]:
     for task, reason in product(tasks, REDELIVERY_REASONS):
         family.add_metric([task, reason], counted.get(f"{task} {reason}", 0))
     yield family
+
+
+def _dropped_lines() -> Metric:
+    counted = MetricCounter.objects.filter(name=DROPPED_LINES).values_list("label", "count")
+    family = CounterMetricFamily(
+        "engram_dropped_reply_lines", "Lines of readings that named no message or belief, or had no sense",
+        labels=["model"],
+    )  # fmt: skip
+    _fill(family, {(label,): count for label, count in counted})
+    return family
 
 
 def _sweeps() -> Metric:

@@ -20,7 +20,7 @@ pytest.register_assert_rewrite(*(f"tests.{folder.parent.name}" for folder in _TE
 os.environ.setdefault("ENGRAM_DATA_DIR", str(_ROOT / ".data" / "test"))
 if _worker := os.environ.get("PYTEST_XDIST_WORKER"):
     os.environ["ENGRAM_DATA_DIR"] += f"-{_worker}"
-os.environ.update(ENGRAM_LLM="offline", ENGRAM_EMBEDDINGS="offline", TOKENIZERS_PARALLELISM="false")
+os.environ.update(ENGRAM_LLM="offline", ENGRAM_EMBEDDINGS="static", TOKENIZERS_PARALLELISM="false")
 os.environ["ENGRAM_KEEP_CONNECTIONS"] = "0"  # threads that play workers end with their connections
 for _name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DEBUG"):
     os.environ.pop(_name, None)

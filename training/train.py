@@ -40,6 +40,7 @@ def main():
         worth[path] = [(encode_pair(tokenizer, text, context), labels) for text, context, *labels in rows]
         texts += [text for text, *_ in rows]
     texts += [row[side] for row in lines(files("t2", hold=hold)) for side in "ab"]
+    texts += [b["t"] for row in lines(files("t3", hold=hold)) for b in row["beliefs"] + row["later"]]
     teacher, net = Teacher(o.base, tokenizer, texts), load_reader(o.start or o.base)
     losses = Losses([category for rows in worth.values() for _, (_, category) in rows])
     if "category" in net.untrained:
@@ -61,7 +62,7 @@ def main():
         rng, rows, sentences = random.Random(epoch + o.seed), [], []
         for authors, share in ((new, 1.0), (known, o.share)):
             t1, t2, t3 = (files(kind, only=authors) for kind in ("t1", "t2", "t3"))
-            rows += part(list(pair_rows(t2, t3, rng, negatives=o.negatives, partial=2)), share, rng)
+            rows += part(list(pair_rows(t2, t3, rng, negatives=o.negatives, partial=2, near=teacher.near)), share, rng)
             sentences += part([row for path in t1 for row in worth[path]], share, rng)
         pairs = [(encode_pair(tokenizer, *renamed(who, a, b)), [label]) for who, a, b, label in rows]
         work = [("pair", x) for x in batches(pairs, o.batch)] + [("sentence", x) for x in batches(sentences, o.batch)]
@@ -165,11 +166,11 @@ def sentence_rows(paths):
             yield s["t"], context, WORTH.index(s["y"]), CATEGORY.index(s["c"]) if "c" in s else NO_CATEGORY
 
 
-def pair_rows(t2, t3, rng, *, negatives, partial=1):
+def pair_rows(t2, t3, rng, *, negatives, partial=1, near=None):
     """(who, belief, later sentence, relation) of T2 and T3.
 
-    T3 holds `negatives` unrelated beliefs for each sentence; half of them are the
-    nearest by words. Pairs that are PARTIAL come `partial` times.
+    T3 holds `negatives` unrelated beliefs for each sentence, half of them the nearest by `near`, a function of two
+    texts: a reader is asked about the nearest. Pairs that are PARTIAL come `partial` times.
     """
     for row in lines(t2):
         pair = row["who"], spoken(row["who"], row["a"]), f"{row['who']}: {row['b']}", RELATION.index(row["y"])
@@ -177,17 +178,16 @@ def pair_rows(t2, t3, rng, *, negatives, partial=1):
     for row in lines(t3):
         who, numbers = row["who"], [str(b["n"]) for b in row["beliefs"]]
         beliefs = [spoken(who, b["t"]) for b in row["beliefs"]]
-        words = [set(re.findall(r"\w{4,}", b.lower())) for b in beliefs]
         for later in row["later"]:
             text = f"{who}: {later['t']}"
             for number, relation in later["v"].items():
                 pair = who, beliefs[numbers.index(number)], text, RELATION.index(relation)
                 yield from [pair] * (partial if relation == "PARTIAL" else 1)
-            own = set(re.findall(r"\w{4,}", text.lower()))
             rest = [n for n, number in enumerate(numbers) if number not in later["v"]]
-            rest.sort(key=lambda n: -len(words[n] & own) + rng.random() * 0.5)
-            near = (negatives + 1) // 2
-            for n in rest[:near] + rng.sample(rest[near:], min(negatives - near, max(0, len(rest) - near))):
+            if near:
+                rest.sort(key=lambda n: -near(row["beliefs"][n]["t"], later["t"]))
+            first = (negatives + 1) // 2
+            for n in rest[:first] + rng.sample(rest[first:], min(negatives - first, max(0, len(rest) - first))):
                 yield who, beliefs[n], text, RELATION.index("IRRELEVANT")
 
 
@@ -251,12 +251,17 @@ class Teacher:
     """The base's vectors of single sentences, from which the trained net's may not drift."""
 
     def __init__(self, base, tokenizer, texts):
-        encoded = (tokenizer.encode(("query: ", "passage: ")[len(t) % 2] + t).ids[:96] for t in dict.fromkeys(texts))
-        self.ids = sorted(encoded, key=len)
+        encoded = {t: tokenizer.encode(("query: ", "passage: ")[len(t) % 2] + t).ids[:96] for t in texts}
+        order = sorted(encoded, key=lambda text: len(encoded[text]))
+        self.ids, self.places = [encoded[text] for text in order], {text: n for n, text in enumerate(order)}
         net = load_reader(base)
         groups = [self.ids[n : n + 64] for n in range(0, len(self.ids), 64)]
         with torch.no_grad():
             self.vectors = torch.cat([functional.normalize(net.pooled(*pad(group)), dim=-1) for group in groups])
+
+    def near(self, a, b):
+        """Cosine of two of the texts."""
+        return (self.vectors[self.places[a]] @ self.vectors[self.places[b]]).item()
 
     def drift(self, net, size=8):
         """Mean cosine distance of some sentences of like length."""

@@ -17,9 +17,9 @@ from django.utils.http import urlencode
 from memory.admin.membership import member_rows, roles_of
 from memory.models import Belief, Cycle, Episode, RememberJob, Role, Turn, Workspace
 
-OFFLINE_NOTICE = "Offline models: rules and a small static embedding model"
+OFFLINE_NOTICE = "Offline models: a small reader on this machine"
 BELIEFS_NOTICE = "Beliefs off, in the whole installation (ENGRAM_BELIEFS): no cycle runs, recall has episodes alone"
-OFFLINE_EMBEDDINGS_NOTICE = "Offline embeddings: a small static embedding model"
+OFFLINE_EMBEDDINGS_NOTICE = "Offline embeddings: a small model on this machine"
 
 
 def beliefs_notice() -> str:
@@ -28,10 +28,10 @@ def beliefs_notice() -> str:
 
 
 def offline_notice() -> str:
-    """Say so where language is done by rules or vectors by a static model; else return nothing."""
+    """Say so where language or vectors are the work of a small model on this machine; else return nothing."""
     if settings.ENGRAM_LLM == "offline":
         return OFFLINE_NOTICE
-    return OFFLINE_EMBEDDINGS_NOTICE if settings.ENGRAM_EMBEDDINGS == "offline" else ""
+    return OFFLINE_EMBEDDINGS_NOTICE if settings.ENGRAM_EMBEDDINGS in {"offline", "static"} else ""
 
 
 admin.site.index_template = "engram/index.html"

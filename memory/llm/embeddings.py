@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from memory.domain.similarity import Profile
 from memory.llm.call_log import NOBODY_WAITS, CallScope, check_recall_cap, release_connection, reserve_rows
 from memory.llm.offline import static_embedder
+from memory.llm.offline_embedder import NAME as OFFLINE_NAME
 from memory.llm.onnx_models import file_with, weights_in
 from memory.llm.profiles import load_profile
 from memory.llm.prompts import estimate_tokens, reserve_tokens
-from memory.llm.registry import default_embedder, local_embedder, models_folder, remote_embedder
+from memory.llm.registry import default_embedder, local_embedder, models_folder, offline_embedder, remote_embedder
 from memory.llm.runner import redact_texts
 from memory.llm.types import CallFailed, Embedded, Embedder, FailureKind, WrongDimensions, cost_of
 from memory.models import CallOutcome, ModelCall, Workspace
@@ -218,11 +219,20 @@ def _load_named(name: str) -> Embedder:
     """Load a model by the name that its vectors carry."""
     if name == STATIC_MODEL:
         return static_embedder()
+    if name.startswith(OFFLINE_NAME):
+        return _load_offline(name)
     if match := _FOLDER_MODEL.fullmatch(name):
         return _load_folder(name, folder=match["folder"], weights=match["weights"])
     if settings.OPENAI_API_KEY or settings.ENGRAM_EMBEDDING_BASE_URL or settings.OPENAI_BASE_URL:
         return remote_embedder(name)
     raise ImproperlyConfigured("it is a server's model, and neither OPENAI_API_KEY nor a base URL is set")
+
+
+def _load_offline(name: str) -> Embedder:
+    model = offline_embedder()
+    if model.name != name:
+        raise ImproperlyConfigured(f"this release has {model.name}; `manage.py reembed` moves the workspace to it")
+    return model
 
 
 def _load_folder(name: str, *, folder: str, weights: str) -> Embedder:

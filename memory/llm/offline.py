@@ -380,5 +380,5 @@ def _load_wordllama() -> tuple[Any, NDArray[np.float32]]:
 
 @lru_cache(maxsize=1)
 def static_embedder() -> Embedder:
-    """Return the static model that ships with the project, one per process; the settings' default."""
+    """Return the static model that ships with the project, one per process."""
     return StaticEmbedder()

@@ -214,7 +214,7 @@ SPLIT_VERSION = "split-2"
 MERGE_VERSION = "merge-2"
 SUMMARY_VERSION = "summarize-2"
 CONTRADICT_VERSION = "contradict-2"
-READING_VERSION = "read-4"
+READING_VERSION = "read-5"
 
 VERSIONS = {
     Purpose.SYNTHESIZE: SYNTHESIS_VERSION,
@@ -331,13 +331,16 @@ You keep the memory of an assistant that {{who}} talks to. You are given the day
 "since"; "until" where it has ended), then new messages ("m") in the order in which they were said, with what was said \
 before them. Say what the messages do to the memory.
 {_DATA}
-"new": what {{who}} says that will still matter weeks from now and that no belief says: facts about {{who}}, their \
-people, things, work and projects; preferences, habits, rules, roles, decisions; standing wishes to the assistant. \
-"kind" is "lasting"; "event" for an appointment, trip or deadline, with its last day as "until". Each is one claim of \
-at most 25 words, in the third person and present tense, naming its subject ({{who}}, never "the user"), with dates \
-for "tomorrow", birthdays for ages, in the message's language. "from": the day on which it begins to hold, if told. \
-"replaces": the belief whose place it takes. "because": the belief that is its reason, if the message says so. Both \
-may name another new entry ("n3").
+"new": what {{who}} says that an assistant must still know months from now and no belief says: facts about {{who}}, \
+their people, things, work and projects; preferences, habits, rules, roles, decisions; standing wishes to the \
+assistant. Take little: one claim for each matter, without its details. A detail, reason, example or consequence of \
+what a belief says is no new one. Leave out what is over, and how one task, incident, text or visit goes. Each is one \
+claim of at most 25 words, in the third person and present tense, naming its subject ({{who}}, never "the user"), \
+with dates for "tomorrow", birthdays for ages, in the message's language. "kind" is "lasting"; "event" for what is \
+over within weeks (an appointment, an errand, a weekend away), with its last day as "until"; a deadline or journey \
+that is planned for longer is lasting, with "until". "from": the day on which it begins to hold, if told. "replaces": \
+the belief whose place it takes. "because": the belief that is its reason, if the message says so. Both may name \
+another new entry ("n3").
 "about": for each message and each belief that it bears on:
 SUPPORTS: it says, or takes for granted, that the belief still holds. To ask about it, or mention the thing, does not.
 CONTRADICTS: the belief was never so.
@@ -353,11 +356,11 @@ pasted text that {{who}} does not make their own, what others claim or want, wha
 offer is no agreement. A message marked "remember" is asserted, whoever wrote it. "For now" and "this week" end \
 nothing. Read to the end first: the next message may take one back, and the last word counts. Of some things people \
 have several (allergies, languages, pets), of others one (home, boss, the day of a meeting).
-Answer with JSON only, empty fields left out: {{"new": [{{"m": 5, "statement": "", "subject": "", "category": \
-"fact|preference|correction|entity|decision|relationship|principle|commitment|moment|skill", "entities": [""], "kind": \
-"lasting", "from": "2026-04-01", "until": "", "replaces": "7", "because": "n2", "importance": 1 to 10}}], "about": \
-[{{"m": 3, "b": "7", "verdict": "", "from": "", "holds": ""}}, {{"m": 9, "b": "n1", "verdict": ""}}]}}. "n1" is \
-the first entry of "new"."""
+Answer with JSON only, "" where there is nothing to say: {{"new": [{{"m": 5, "statement": "", "subject": "", \
+"category": "fact|preference|correction|entity|decision|relationship|principle|commitment|moment|skill", "entities": \
+[""], "kind": "lasting", "from": "2026-04-01", "until": "", "replaces": "7", "because": "n2", "importance": 1 to \
+10}}], "about": [{{"m": 3, "b": "7", "verdict": "", "from": "", "holds": ""}}, {{"m": 9, "b": "n1", "verdict": \
+""}}]}}. "n1" is the first entry of "new"."""
 
 _RULES = {
     Purpose.SYNTHESIZE: SYNTHESIS,

@@ -25,7 +25,9 @@ from memory.text.words import words_key
 
 TextPair = tuple[str, str]
 FOLDER = Path(__file__).parent / "reader_model"
-WEIGHTS, TOKENIZER = "reader.int8.onnx", "tokenizer.json"
+NAME = "engram-reader-1"
+WEIGHTS, TOKENIZER, CENTRES = "reader.int8.onnx", "tokenizer.json", "centres.npz"
+VECTOR_DIMENSIONS = 384
 
 # The places of the classes in `worth` and `relation`.
 NONE, EVENT, LASTING, CHANGE = range(4)
@@ -45,7 +47,7 @@ _CATEGORIES = (
     Category.SKILL,
 )
 _PAIR_TOKENS = 160  # of a pair with its four marks, as in training; what is longer is cut at the longer side
-_VECTOR_TOKENS = 96  # of a text whose vector is asked for, as in training
+_VECTOR_TOKENS = 260  # of a text whose vector is asked for; in training 96, beyond which the base knows its way
 _LONGEST_TEXT = 2_000  # characters that are tokenised: far more than the tokens that are read
 _CACHED = 20_000  # texts and pairs; beliefs are compared again and again (31 MB of vectors)
 _START, _END = 0, 2  # ids of <s> and </s>
@@ -70,7 +72,7 @@ class Reader:
     @cached_property
     def name(self) -> str:
         """Return the reader's name, which changes with its file: "engram-reader-1@3f2a…"."""
-        return f"engram-reader-1@{self.version}"
+        return f"{NAME}@{self.version}"
 
     @cached_property
     def version(self) -> str:
@@ -108,8 +110,26 @@ class Reader:
         return [str(_CATEGORIES[int(odds.argmax())]) if odds is not None else "" for odds in found]
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors of shape (n, 384)."""
-        return _rows([self._vector(text) for text in texts], width=384)
+        """Return unit vectors of shape (n, 384), of texts that are compared with each other."""
+        return _rows([self.vector(text, is_query=True) for text in texts], width=VECTOR_DIMENSIONS)
+
+    def vector(self, text: str, *, is_query: bool) -> NDArray[np.float32]:
+        """Return the unit vector (384) of a text that asks, or of one that is to be found."""
+        return self._vector(text, "query: " if is_query else "passage: ")
+
+    def centred_vector(self, text: str, *, is_query: bool) -> NDArray[np.float32]:
+        """Return the unit vector (384) of a text, less what the vectors of all texts of its kind have in common.
+
+        All vectors of this encoder lie close together; what parts them is what they mean (Mu and Viswanath 2018,
+        All-but-the-Top). The centres are the means over the training texts.
+        """
+        moved = self.vector(text, is_query=is_query) - self._centres["query" if is_query else "passage"]
+        centred: NDArray[np.float32] = moved / max(float(np.linalg.norm(moved)), 1e-9)
+        return centred
+
+    def token_offsets(self, text: str) -> list[int]:
+        """Return where each token of a text begins."""
+        return [start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets]
 
     def says_the_same(self, a: str, b: str) -> bool:
         """Tell whether two spoken statements say the same: in the same words, or surely each bears out the other."""
@@ -125,8 +145,8 @@ class Reader:
         found = {name: _softmax(row[0]) for name, row in zip(wanted, logits, strict=True)}
         return Answers(worth=found["worth"], relation=found["relation"], category=found.get("category"))
 
-    def _run_text(self, text: str) -> NDArray[np.float32]:
-        ids = self._tokenizer.encode(f"query: {text[:_LONGEST_TEXT]}").ids[:_VECTOR_TOKENS]
+    def _run_text(self, text: str, prefix: str) -> NDArray[np.float32]:
+        ids = self._tokenizer.encode(prefix + text.strip()[:_LONGEST_TEXT]).ids[:_VECTOR_TOKENS]
         vector: NDArray[np.float32] = self._run(["vector"], ids)[0][0]
         return vector
 
@@ -160,6 +180,15 @@ class Reader:
         if missing := {"worth", "relation", "vector"} - {node.name for node in session.get_outputs()}:
             raise ModelUnavailable(f"{path} is no reader: it lacks the outputs {', '.join(sorted(missing))}.")
         return session
+
+    @cached_property
+    def _centres(self) -> dict[str, NDArray[np.float32]]:
+        path = self._folder / CENTRES
+        try:
+            with np.load(path) as stored:
+                return {name: stored[name] for name in ("query", "passage")}
+        except (OSError, KeyError, ValueError) as error:
+            raise ModelUnavailable(f"{path} cannot be read: {error}") from error
 
     @cached_property
     def _tokenizer(self) -> Any:

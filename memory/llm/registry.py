@@ -65,12 +65,24 @@ def default_embedder() -> Embedder:
     """Return the embedding model that the settings name, one per process."""
     match settings.ENGRAM_EMBEDDINGS:
         case "offline":
+            return offline_embedder()
+        case "static":
             return static_embedder()
         case "openai":
             return remote_embedder(settings.ENGRAM_EMBEDDING_MODEL)
         case "local":
             return local_embedder(settings.ENGRAM_EMBEDDING_MODEL)
-    raise ImproperlyConfigured(f"ENGRAM_EMBEDDINGS={settings.ENGRAM_EMBEDDINGS} is not one of: offline, local, openai")
+    raise ImproperlyConfigured(
+        f"ENGRAM_EMBEDDINGS={settings.ENGRAM_EMBEDDINGS} is not one of: offline, static, local, openai"
+    )
+
+
+@lru_cache(maxsize=1)
+def offline_embedder() -> Embedder:
+    """Return the embedding model that ships with the project, one per process; the settings' default."""
+    from memory.llm.offline_embedder import OfflineEmbedder
+
+    return OfflineEmbedder()
 
 
 def remote_embedder(model: str) -> Embedder:
@@ -111,8 +123,6 @@ def preload_models() -> None:
         pair_classifier(named=settings.ENGRAM_VERDICT_MODEL)
     reader().load()
     servers = set()
-    if settings.ENGRAM_LLM == "offline" or settings.ENGRAM_EMBEDDINGS == "offline":
-        static_embedder()
     if settings.ENGRAM_LLM == "openai":
         servers.add(settings.OPENAI_BASE_URL)
     if settings.ENGRAM_EMBEDDINGS == "openai":

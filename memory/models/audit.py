@@ -337,14 +337,15 @@ class Erased(models.Model):
 
 
 REDELIVERIES = "redeliveries"
+DROPPED_LINES = "dropped_lines"  # of replies to readings, by model
 REDELIVERY_REASONS = ("redelivered", "retried")  # by the broker; after a lost worker or an outage
 
 
 class TallyQuerySet(models.QuerySet["MetricCounter"]):
-    def add(self, *, name: str, label: str) -> None:
-        """Count one more; any number of processes may do so at once."""
+    def add(self, *, name: str, label: str, count: int = 1) -> None:
+        """Count so many more; any number of processes may do so at once."""
         self.bulk_create([MetricCounter(name=name, label=label)], ignore_conflicts=True)
-        self.filter(name=name, label=label).update(count=F("count") + 1)
+        self.filter(name=name, label=label).update(count=F("count") + count)
 
 
 class MetricCounter(models.Model):

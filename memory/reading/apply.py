@@ -27,7 +27,8 @@ from memory.ledger.gates import is_closed
 from memory.ledger.transactions import Author, LineageInput, lock_beliefs
 from memory.llm.replies import AboutBelief, BeliefWord, NewStatement, Reading
 from memory.llm.requests import ReadingRequest
-from memory.models import Basis, Belief, Claim, Episode, Evidence, EvidenceKind, FactType, LineageKind
+from memory.models import Basis, Belief, Claim, Episode, Evidence, EvidenceKind, FactType, LineageKind, MetricCounter
+from memory.models.audit import DROPPED_LINES
 from memory.search.vectors import read_belief_vectors, store_claim_vectors
 from memory.text.names import name_user
 
@@ -37,6 +38,7 @@ LASTING, EVENT = "lasting", "event"
 _PLAIN_CONFIDENCE = 0.8  # of a claim that was told: implied or better (L3)
 _SUBJECT_LENGTH, _ENTITY_LENGTH, _MOST_ENTITIES = 200, 200, 32
 _USUAL_IMPORTANCE = 5
+_LABEL_LENGTH = 100  # of a counter's label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +110,21 @@ def apply_reading(*, answered: AnsweredReading, author: Author) -> AppliedReadin
         log.warning("reading_outdated", gone=len(shown) - len(rows))
         return AppliedReading()
     messages = [rows[message.id] for message in answered.request.read]
+    _count_dropped(answered)
     step = _Application(answered=answered, author=author, messages=messages)
     step.apply()
     _give_traits(messages, [statement.claim for statement in step.applied.statements])
     unread = [row.pk for row in messages if row.read_at is None]
     Episode.objects.filter(pk__in=unread).update(read_at=author.now)
     return step.applied
+
+
+def _count_dropped(answered: AnsweredReading) -> None:
+    """Count the lines that nothing comes of: a model that names what is not there is to be seen."""
+    reply = answered.reply
+    if dropped := sum(line is None for line in (*reply.new, *reply.about)):
+        log.warning("reading_lines_dropped", lines=dropped, model=answered.reader)
+        MetricCounter.objects.add(name=DROPPED_LINES, label=answered.reader[:_LABEL_LENGTH], count=dropped)
 
 
 def compare_statements(*, answered: AnsweredReading) -> None:

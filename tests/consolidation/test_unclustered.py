@@ -126,7 +126,7 @@ def test_a_pooled_episode_is_held_against_a_belief_born_later(world: World, coun
 def test_this_machine_is_asked_about_one_belief_at_a_time(settings: Settings) -> None:
     """B8.3: its calls cost nothing, and an episode is not asked about what is far from it."""
     mara = Teller(workspace=factories.workspace())
-    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
+    settings.ENGRAM_LLM, settings.ENGRAM_EMBEDDINGS = "offline", "static"
     for mark in ".!…":
         mara.tell(f"The oven of the bakery burns 5 hours{mark}", source="ingest", user="")
         mara.tell(f"The ferry to the island sails on Mondays{mark}", source="ingest", user="")

@@ -27,4 +27,4 @@ def sent() -> Iterator[list[int]]:
 @pytest.fixture
 def offline(settings: Settings) -> None:
     """Have rules answer, and vectors made here."""
-    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
+    settings.ENGRAM_LLM, settings.ENGRAM_EMBEDDINGS = "offline", "static"

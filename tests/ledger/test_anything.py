@@ -19,7 +19,7 @@ STEPS = 20
 @pytest.fixture(autouse=True)
 def alone(settings: Settings, monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
     """Have readings answered as they are laid down, and let no message reach the suite's broker."""
-    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
+    settings.ENGRAM_LLM, settings.ENGRAM_EMBEDDINGS = "offline", "static"
     monkeypatch.setattr("memory.llm.offline.read_offline", read_as_told)
     monkeypatch.setattr("workers.tasks.start_cycle", lambda **_: None)
 

@@ -26,10 +26,12 @@ from memory.models import (
     Episode,
     Evidence,
     Lineage,
+    MetricCounter,
     ModelCall,
     PauseReason,
     Trigger,
 )
+from memory.models.audit import DROPPED_LINES
 from tests.consolidation.inline import run_cycle, run_steps
 from tests.consolidation.world import Reply, World
 from tests.model_server import Act, garbage, refuse, stall
@@ -367,6 +369,7 @@ def test_a_line_that_names_nothing_known_is_dropped_and_the_rest_stands(world: W
     world.cycle()
 
     assert list(Belief.objects.values_list("statement", flat=True)) == [LEIPZIG]
+    assert list(MetricCounter.objects.filter(name=DROPPED_LINES).values_list("count", flat=True)) == [2]
 
 
 @pytest.mark.usefixtures("hasty")

@@ -33,7 +33,7 @@ _SWEEP_SECONDS = 5.0
 @pytest.fixture
 def workspace(transactional_db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """Store an empty workspace whose models are those of this machine, and choke on some texts."""
-    settings.ENGRAM_LLM = settings.ENGRAM_EMBEDDINGS = "offline"
+    settings.ENGRAM_LLM, settings.ENGRAM_EMBEDDINGS = "offline", "static"
     monkeypatch.setattr(OfflineModel, "complete", choking_model(OfflineModel.complete))
     monkeypatch.setattr(StaticEmbedder, "embed", choking_embedder(StaticEmbedder.embed))
     return factories.workspace()

@@ -244,7 +244,7 @@ def print_report(*, api: httpx.Client, life: Life, out: OutputWrapper) -> None:
 def print_beginning(*, api: httpx.Client, life: Life, out: OutputWrapper) -> None:
     """Name the models in use, and say who tells what."""
     models = _get(api, "/api/v1/status")["models"]
-    kind = "offline: a small reader and a small static embedding model" if models["offline"] else "served"
+    kind = "offline: small models that ship with Engram" if models["offline"] else "served"
     out.write(f"models     {models['llm']}, {models['embeddings']} ({kind})")
     first, last = (life.messages[place]["occurred_at"][:10] for place in (0, -1))
     out.write(f"\n{life.user} and an assistant write each other {len(life.messages)} messages, {first} to {last}.")
