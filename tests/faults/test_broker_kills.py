@@ -15,7 +15,7 @@ from tests.faults.waiting import wait_until
 
 KILLS = 4
 WITHIN_SECONDS = 10.0
-MATTER = ["Mara prefers tabs over spaces.", "Mara likes tabs better than spaces.", "Mara prefers tabs to spaces."]
+MATTER = ["I use tabs, never spaces.", "Tabs for me, as ever.", "My flat is on the second floor."]
 
 
 @pytest.mark.slow
@@ -36,12 +36,13 @@ def test_the_stack_outlives_four_kills_of_its_broker_in_ten_seconds(tmp_path: Pa
             await_ready(stack)
             first = _await_end(api, meanwhile)
             record.recover("ready again; the cycle opened meanwhile has ended")
-            _tell(api, ["Mara changed her editor to use spaces instead of tabs."])
+            _tell(api, ["I moved, my flat is on the fifth floor now."])
             second = _await_end(api, _open_cycle(api))
             beliefs = api.get("/beliefs").raise_for_status().json()["results"]
 
-    assert (first["state"], first["counts"]["created"]) == ("finished", 1)
-    assert (second["state"], len(beliefs)) == ("finished", 1)
+    assert first["state"] == second["state"] == "finished"
+    assert first["counts"]["created"] >= 1
+    assert "fifth floor" in "".join(belief["statement"] for belief in beliefs if belief["status"] == "active")
 
 
 def _owner(stack: Stack) -> dict[str, str]:
@@ -50,7 +51,7 @@ def _owner(stack: Stack) -> dict[str, str]:
 
 
 def _tell(api: httpx.Client, texts: list[str]) -> None:
-    episodes = [{"text": text, "session": text} for text in texts]
+    episodes = [{"text": text, "session": text, "user": "Mara", "source": "human"} for text in texts]
     api.post("/episodes", json={"episodes": episodes}).raise_for_status()
 
 

@@ -103,10 +103,8 @@ def test_most_plain_changes_end_what_was_so() -> None:
         ("I like early meetings.", "I hate early meetings."),
         ("The pool is open on Sundays.", "The pool is closed on Sundays."),
         pytest.param("I avoid dairy.", "I eat dairy.", marks=MISREAD),
-        pytest.param("I trust index funds.", "I distrust index funds.", marks=MISREAD),
-        pytest.param(
-            "The nightly export may run on Fridays.", "The nightly export may not run on Fridays.", marks=MISREAD
-        ),
+        ("I trust index funds.", "I distrust index funds."),
+        ("The nightly export may run on Fridays.", "The nightly export may not run on Fridays."),
         ("We run Python 3.9 in production.", "We upgraded production to Python 3.13."),
         ("My rent is €1,200 a month.", "From June my rent is €1,350 a month."),
         ("I live in Graz.", "I moved to Linz last week."),
