@@ -1,8 +1,8 @@
-"""export.py X.pt OUT.onnx: write OUT.onnx (float32), OUT.int8.onnx and OUT.weights8.onnx.
+"""export.py X.pt OUT.onnx: write OUT.onnx (float32) and OUT.int8.onnx, which is what ships.
 
 Inputs are input_ids and attention_mask (batch, tokens); outputs worth, relation and category (logits) and vector.
-int8 also rounds what flows between layers, by the largest value of a whole batch: fast, but probabilities shift, and
-a pair's answer depends on its neighbours. weights8 rounds the weights alone and computes in float32.
+Weights of int8 have a scale for each block of 64, embeddings one for each row; activations are rounded by blocks, too,
+at run time (MatMulNBits, accuracy level 4). A row's numbers do not depend on the other rows of its batch.
 """
 
 import sys
@@ -13,8 +13,10 @@ import torch
 import torch.nn as nn
 from model import HEADS, load_reader
 from onnx import numpy_helper
-from onnxruntime.quantization import QuantType, quantize_dynamic
+from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
 from torch.nn import functional
+
+BLOCK = 64  # weights that share a scale
 
 
 class Outputs(nn.Module):
@@ -41,42 +43,39 @@ def main():
         Outputs(load_reader(source)).eval(), (ids, torch.ones_like(ids)), out, input_names=inputs, output_names=outputs,
         dynamic_axes=axes, opset_version=17, dynamo=False,
     )  # fmt: skip
-    stem = out.removesuffix(".onnx")
-    quantize_dynamic(out, f"{stem}.int8.onnx", weight_type=QuantType.QInt8)
-    quantize_weights(out, f"{stem}.weights8.onnx")
+    quantize(out, f"{out.removesuffix('.onnx')}.int8.onnx")
 
 
-def quantize_weights(source, out):
-    """Store each matrix as int8 with a scale for each column (embeddings: each row), multiplied where it is used."""
-    model = onnx.load(source)
+def quantize(source, out):
+    """Round the weights of matrix products by blocks, and the tables that are looked up by rows."""
+    config = DefaultWeightOnlyQuantConfig(
+        block_size=BLOCK, is_symmetric=True, accuracy_level=4, bits=8, op_types_to_quantize=("MatMul",)
+    )
+    quantizer = MatMulNBitsQuantizer(
+        onnx.load(source), bits=8, block_size=BLOCK, is_symmetric=True, accuracy_level=4, algo_config=config
+    )
+    quantizer.process()
+    model = quantizer.model.model
     graph = model.graph
     looked_up = {node.input[0] for node in graph.node if node.op_type == "Gather"}
-    transposed = {node.input[1] for node in graph.node if node.op_type == "Gemm"}
-    before, after = [], {}
-    for tensor in [t for t in graph.initializer if len(t.dims) == 2 and t.data_type == onnx.TensorProto.FLOAT]:
-        name, weight = tensor.name, numpy_helper.to_array(tensor)
-        by_row = name in looked_up or name in transposed
-        scale = np.maximum(np.abs(weight).max(1 if by_row else 0, keepdims=True), 1e-12) / 127
+    tables = [
+        tensor
+        for tensor in graph.initializer
+        if tensor.name in looked_up and len(tensor.dims) == 2 and tensor.data_type == onnx.TensorProto.FLOAT
+    ]
+    names = {tensor.name for tensor in tables}
+    for tensor in tables:
+        weight = numpy_helper.to_array(tensor)
+        scale = np.maximum(np.abs(weight).max(1, keepdims=True), 1e-12) / 127
         graph.initializer.remove(tensor)
-        graph.initializer.append(numpy_helper.from_array(np.round(weight / scale).astype(np.int8), f"{name}_quantized"))
-        graph.initializer.append(numpy_helper.from_array(scale.astype(np.float32), f"{name}_scale"))
-        if name in looked_up:
-            after[name] = None  # rows are multiplied after they were looked up: the table stays small in memory
-        else:
-            # A Cast and a Mul of constants are folded when a session starts; a DequantizeLinear would run at each call.
-            before.append(
-                onnx.helper.make_node("Cast", [f"{name}_quantized"], [f"{name}_float"], to=onnx.TensorProto.FLOAT)
-            )
-            before.append(onnx.helper.make_node("Mul", [f"{name}_float", f"{name}_scale"], [name]))
+        for suffix, array in (("quantized", np.round(weight / scale).astype(np.int8)), ("scale", scale)):
+            graph.initializer.append(numpy_helper.from_array(array, f"{tensor.name}_{suffix}"))
     nodes = []
     for node in graph.node:
-        if node.op_type == "Gather" and node.input[0] in after:
-            nodes += scaled_lookup(node)
-        else:
-            nodes.append(node)
+        is_table = node.op_type == "Gather" and node.input[0] in names
+        nodes += scaled_lookup(node) if is_table else [node]
     del graph.node[:]
-    graph.node.extend(before + nodes)
-    onnx.checker.check_model(model)
+    graph.node.extend(nodes)
     onnx.save(model, out)
 
 

@@ -33,7 +33,6 @@ LINEAR = {  # name in the base: name in the net, rows, columns
     "fo": ("output.dense", 384, 1536),
 }
 NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
-OLD_NAMES = {"b": "encoder", "h1": "worth", "h2": "relation"}  # of the first reader's ONNX file
 
 
 class Reader(nn.Module):
@@ -100,33 +99,25 @@ def unpack(rows):
 
 
 def onnx_weights(path):
-    """Float32 weights of a reader that export.py wrote, int8 ones multiplied out."""
+    """Float32 weights of a reader that export.py wrote, rounded ones multiplied out."""
     graph = onnx.load(path).graph
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-
-    def value(name):
-        if name in stored:
-            return stored[name]
-        scale, zero = stored[f"{name}_scale"], stored[f"{name}_zero_point"]
-        return (stored[f"{name}_quantized"].astype(np.float32) - zero.astype(np.float32)) * scale
-
     weights = {}
     for name in {name.removesuffix("_quantized") for name in stored}:
-        if name.startswith("net.") and not name.endswith(("_scale", "_zero_point")):
-            transposed = name.endswith("_Transposed")
-            array = value(name)
-            weights[net_name(name.removeprefix("net.").removesuffix("_Transposed"))] = array.T if transposed else array
+        if name.startswith("net.") and not name.endswith("_scale"):
+            rounded = f"{name}_quantized"
+            array = stored[rounded] * stored[f"{name}_scale"] if rounded in stored else stored[name]
+            weights[name.removeprefix("net.")] = array
     # The exporter stores an encoder's weight transposed and without a name: the node that uses it tells.
     for node in graph.node:
-        if node.op_type in {"MatMul", "MatMulInteger"} and node.input[1].startswith("onnx::MatMul_"):
-            layer = node.name.split("/MatMul")[0].strip("/").replace("/", ".")
-            weights[f"{net_name(layer)}.weight"] = value(node.input[1].removesuffix("_quantized")).T
+        layer = node.name.split("/MatMul")[0].strip("/").replace("/", ".")
+        if node.op_type == "MatMul" and node.input[1].startswith("onnx::MatMul_"):
+            weights[f"{layer}.weight"] = stored[node.input[1]].T
+        if node.op_type == "MatMulNBits":  # (rows, blocks, 64) of unsigned bytes around 128, a scale for each block
+            blocks = stored[node.input[1]].astype(np.float32) - 128
+            scales = stored[node.input[2]].reshape(blocks.shape[0], -1, 1)
+            weights[f"{layer}.weight"] = (blocks * scales).reshape(blocks.shape[0], -1)
     return weights
-
-
-def net_name(name):
-    first, _, rest = name.partition(".")
-    return f"{OLD_NAMES.get(first, first)}.{rest}"
 
 
 def load_tokenizer(base):
