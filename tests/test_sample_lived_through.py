@@ -115,8 +115,8 @@ def test_the_sample_becomes_sensible_beliefs() -> None:
 def test_names_ids_and_the_order_within_a_day_do_not_matter(
     change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]],
 ) -> None:
-    """The same number of beliefs comes of it, give or take two."""
+    """The same number of beliefs comes of it, give or take a fifth."""
     told = count_told()
     retold = Belief.objects.for_workspace(live_through(change(read_history()))).count()
 
-    assert abs(told - retold) <= 2
+    assert abs(told - retold) <= told / 5

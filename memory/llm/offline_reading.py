@@ -32,7 +32,7 @@ from memory.llm.requests import Message, ReadingRequest
 from memory.text.names import NOBODY
 from memory.text.quotes import is_first_person, quote, unquote
 from memory.text.sentences import split_sentences
-from memory.text.words import FUNCTION_WORDS, count_words, is_question, list_names, list_words, words_key
+from memory.text.words import count_words, is_question, list_names, words_key
 
 log = structlog.get_logger(__name__)
 
@@ -76,7 +76,6 @@ class _Belief:
     label: str
     said: str  # spoken: "Mara: Fridays are for my own comic."
     vector: NDArray[np.float32]
-    words: frozenset[str]
     since: str = ""
     until: str = ""  # the last day on which it holds; long ago for one that this reading has ended
     message: int = 0  # the number of the message that founded it; 0 for a shown one
@@ -102,7 +101,6 @@ class _Sentence:
     day: str
     worth: NDArray[np.float32]
     vector: NDArray[np.float32]
-    words: frozenset[str]
 
     @property
     def lasting(self) -> float:
@@ -115,24 +113,22 @@ IDLE = 0.7  # probability of *none* from which a sentence is compared with nothi
 NEW_STATE = 0.4  # of lasting or change for a statement in the place of what it ends
 LASTING_STATEMENT = 0.9  # of lasting or change for a new statement: 97 of 100 are right, and a quarter is left out
 EVENT_STATEMENT = 0.7  # of event; a wrong one founds no belief, so that less is asked than of what lasts
-NEAR = 0.82  # cosine from which a sentence may speak of a belief with which it shares no telling word
-ALIKE = 0.84  # cosine from which a belief ends with the one that a sentence denies most: it says that in other words
+NEAR = 0.2  # centred cosine from which a sentence may speak of a belief
+ALIKE = 0.5  # centred cosine from which a belief ends with the one that a sentence denies most: it says the same
 BORNE_OUT = 0.5  # SUPPORTS: a wrong one leaves a statement unsaid, a missed one makes a second belief of the same
 BORNE_OUT_AGAIN = 0.95  # SUPPORTS for a belief that is over: what replaced it is so near that less brings back the old
-DENIED = 0.4  # CONTRADICTS: more lets two beliefs stand that cannot both hold, which is what false beliefs mostly are
+DENIED = 0.8  # CONTRADICTS that ends a belief: it was so, and is no longer
+DOUBTED = 0.4  # CONTRADICTS that speaks against a belief and closes nothing: what was told once is disputed by it
 HOLDS_IN_PART = 0.85  # PARTIAL, of which there were few to learn from
 ASSERTED = 0.2  # of lasting or change, from which a sentence may deny a belief: questions and small talk deny none
-SAME_BOTH_WAYS = 0.3  # SUPPORTS each way, from which a sentence is no statement of its own: three of four are right
-SAME_ONE_WAY, SAME_COSINE = 0.8, 0.93  # or one way, where vectors are near; near alone is as often a contradiction
+SAME_BOTH_WAYS = 0.15  # SUPPORTS each way, from which a sentence is no statement of its own
+SAME_ONE_WAY, SAME_COSINE = 0.8, 0.75  # or one way, where vectors are near; near alone is as often a contradiction
 REMEMBERED_NONE = 0.8  # of none, below which a sentence is kept when its message is to be remembered
 REMEMBERED_WHOLE_NONE = 0.9  # the same for a whole message that gave nothing: somebody asked for it
 
 _FEWEST_WORDS = 3  # of a new statement
 _FEWEST_READ = 2  # words of a sentence that is read at all: "yes", "ok" say nothing alone
 _NEAREST = 8  # beliefs that a sentence is compared with
-_SHARING_MORE = 4  # beliefs beyond those that share a rare word or a name with it
-_RARE = 2  # beliefs that may hold a word that counts as rare
-_SHORTEST_WORD = 4  # letters of a word that counts
 _CONTEXT, _BEFORE = 900, 200  # characters of the message and of what was said before it, as in training
 _RANK = {BeliefWord.SUPPORTS: 0, BeliefWord.PARTIAL: 1, BeliefWord.CONTRADICTS: 2, BeliefWord.ENDED: 3}
 
@@ -196,8 +192,7 @@ class _Session:
             message=number,
             day=day,
             worth=worth,
-            vector=self.model.vectors([said])[0],
-            words=_telling_words(text),
+            vector=self.model.centred_vector(text, is_query=False),
         )
 
     def _read_sentence(self, sentence: _Sentence) -> None:
@@ -229,22 +224,12 @@ class _Session:
         self._state(sentence, replaces=ended)
 
     def _nearest(self, sentence: _Sentence) -> list[_Belief]:
-        """Return the beliefs that a sentence may speak of: the nearest, and a few that share a rare word or a name.
-
-        What shares no telling word with it and is not very near has nothing to do with it.
-        """
+        """Return the beliefs that a sentence may speak of: the nearest ones that are near at all."""
         if not self.beliefs:
             return []
         cosines = np.stack([belief.vector for belief in self.beliefs]) @ sentence.vector
-        order = np.argsort(-cosines, kind="stable")
-        near, rest = order[:_NEAREST], order[_NEAREST:]
-        rare = {word for word in sentence.words if 0 < sum(word in belief.words for belief in self.beliefs) <= _RARE}
-        sharing = [place for place in rest if rare & self.beliefs[place].words][:_SHARING_MORE]
-        return [
-            self.beliefs[place]
-            for place in [*near, *sharing]
-            if cosines[place] >= NEAR or self.beliefs[place].words & sentence.words
-        ]
+        nearest = np.argsort(-cosines, kind="stable")[:_NEAREST]
+        return [self.beliefs[place] for place in nearest if cosines[place] >= NEAR]
 
     def _say(self, sentence: _Sentence, belief: _Belief, word: BeliefWord) -> None:
         """Put down one line for a message and a belief: the stronger word, the later one of opposite ones."""
@@ -315,8 +300,7 @@ class _Session:
         belief = _Belief(
             label=label,
             said=said,
-            vector=self.model.vectors([said])[0],
-            words=_telling_words(sentence),
+            vector=self.model.centred_vector(sentence, is_query=False),
             since=since,
             until=until,
             message=message,
@@ -326,6 +310,7 @@ class _Session:
 
 
 _ENDED_NOW = "0001-01-01"  # before any message's day
+_DENIALS = (BeliefWord.ENDED, BeliefWord.CONTRADICTS)
 
 
 def _choose_words(
@@ -347,11 +332,14 @@ def _choose_words(
     borne_out = [(float(relation[SUPPORTS]), belief) for belief, word, relation in said if word is BeliefWord.SUPPORTS]
     if borne_out:
         chosen.append((max(borne_out, key=lambda pair: pair[0])[1], BeliefWord.SUPPORTS))
-    denied = [(float(relation[CONTRADICTS]), belief) for belief, word, relation in said if word is BeliefWord.ENDED]
+    denied = [(float(relation[CONTRADICTS]), belief, word) for belief, word, relation in said if word in _DENIALS]
     if denied:
-        surest = max(denied, key=lambda pair: pair[0])[1]
-        alike = [belief for _, belief in denied if float(belief.vector @ surest.vector) >= ALIKE]
-        chosen += [(belief, BeliefWord.ENDED) for belief in alike]
+        _, surest, its_word = max(denied, key=lambda one: one[0])
+        chosen += [
+            (belief, word)
+            for _, belief, word in denied
+            if belief is surest or (word is its_word and float(belief.vector @ surest.vector) >= ALIKE)
+        ]
     return chosen
 
 
@@ -361,16 +349,10 @@ def _word_for(relation: NDArray[np.float32], *, sentence: _Sentence, belief: _Be
         return BeliefWord.SUPPORTS if relation[SUPPORTS] >= BORNE_OUT_AGAIN else None
     if relation[SUPPORTS] >= BORNE_OUT:
         return BeliefWord.SUPPORTS
-    if relation[CONTRADICTS] >= DENIED:
-        return BeliefWord.ENDED if sentence.lasting >= ASSERTED else None
+    if relation[CONTRADICTS] >= DOUBTED and sentence.lasting >= ASSERTED:
+        return BeliefWord.ENDED if relation[CONTRADICTS] >= DENIED else BeliefWord.CONTRADICTS
     return BeliefWord.PARTIAL if relation[PARTIAL] >= HOLDS_IN_PART else None
 
 
 def _is_event(sentence: _Sentence) -> bool:
     return int(sentence.worth.argmax()) == EVENT and float(sentence.worth[EVENT]) >= EVENT_STATEMENT
-
-
-def _telling_words(text: str) -> frozenset[str]:
-    """Return the words of a sentence that may tie it to a belief: names, numbers and longer words."""
-    words = {word.casefold() for word in list_words(text) if len(word) >= _SHORTEST_WORD or word[0].isdigit()}
-    return frozenset((words | {name.casefold() for name in list_names(text)}) - FUNCTION_WORDS)
