@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a file, Python knows this folder alone
 
-from memory.llm.offline_reading import BORNE_OUT, DOUBTED
+from memory.llm.offline_reading import BORNE_OUT, DENIED
 from memory.llm.reader import CONTRADICTS, SUPPORTS, reader, spoken
 
 SAMPLE = Path(__file__).with_suffix(".jsonl")
@@ -79,7 +79,7 @@ def judge(person: str, one: str, other: str) -> Judged:
     left, right = (spoken(person, text) for text in (one, other))
     odds = reader().relation([(left, right), (right, left)]).max(axis=0)
     contradicts, supports = float(odds[CONTRADICTS]), float(odds[SUPPORTS])
-    return Judged(is_contradiction=contradicts >= DOUBTED, is_support=supports >= BORNE_OUT and supports > contradicts)
+    return Judged(is_contradiction=contradicts >= DENIED, is_support=supports >= BORNE_OUT and supports > contradicts)
 
 
 def find_unlabelled(pairs: list[Labelled]) -> list[Beliefs]:

@@ -24,7 +24,7 @@ from memory.domain.evidence import Verdict
 from memory.domain.similarity import Profile
 from memory.domain.taxonomy import Role
 from memory.language.subjects import Timeframe
-from memory.llm.offline_reading import BORNE_OUT, DENIED, DOUBTED, HOLDS_IN_PART, IDLE, read_offline
+from memory.llm.offline_reading import BORNE_OUT, DENIED, HOLDS_IN_PART, IDLE, read_offline
 from memory.llm.profiles import load_profile
 from memory.llm.reader import CHANGE, CONTRADICTS, LASTING, NONE, PARTIAL, SUPPORTS, reader, spoken
 from memory.llm.replies import (
@@ -288,7 +288,7 @@ def _find_contradiction(request: ContradictionRequest) -> Contradiction:
     fact, *beliefs = (_belief_as_spoken(belief, request.person) for belief in (request.fact, *request.beliefs))
     forth = reader().relation([(belief, fact) for belief in beliefs])[:, CONTRADICTS]
     back = reader().relation([(fact, belief) for belief in beliefs])[:, CONTRADICTS]
-    found = [number for number, odds in enumerate(np.maximum(forth, back), start=1) if odds >= DOUBTED]
+    found = [number for number, odds in enumerate(np.maximum(forth, back), start=1) if odds >= DENIED]
     return Contradiction(contradicts=found, reason="it says otherwise" if found else "")
 
 

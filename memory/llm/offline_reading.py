@@ -117,8 +117,7 @@ NEAR = 0.2  # centred cosine from which a sentence may speak of a belief
 ALIKE = 0.5  # centred cosine from which a belief ends with the one that a sentence denies most: it says the same
 BORNE_OUT = 0.5  # SUPPORTS: a wrong one leaves a statement unsaid, a missed one makes a second belief of the same
 BORNE_OUT_AGAIN = 0.95  # SUPPORTS for a belief that is over: what replaced it is so near that less brings back the old
-DENIED = 0.8  # CONTRADICTS that ends a belief: it was so, and is no longer
-DOUBTED = 0.4  # CONTRADICTS that speaks against a belief and closes nothing: what was told once is disputed by it
+DENIED = 0.8  # CONTRADICTS; less ends more beliefs that hold, more lets former ones stand
 HOLDS_IN_PART = 0.85  # PARTIAL, of which there were few to learn from
 ASSERTED = 0.2  # of lasting or change, from which a sentence may deny a belief: questions and small talk deny none
 SAME_BOTH_WAYS = 0.15  # SUPPORTS each way, from which a sentence is no statement of its own
@@ -310,7 +309,6 @@ class _Session:
 
 
 _ENDED_NOW = "0001-01-01"  # before any message's day
-_DENIALS = (BeliefWord.ENDED, BeliefWord.CONTRADICTS)
 
 
 def _choose_words(
@@ -332,14 +330,11 @@ def _choose_words(
     borne_out = [(float(relation[SUPPORTS]), belief) for belief, word, relation in said if word is BeliefWord.SUPPORTS]
     if borne_out:
         chosen.append((max(borne_out, key=lambda pair: pair[0])[1], BeliefWord.SUPPORTS))
-    denied = [(float(relation[CONTRADICTS]), belief, word) for belief, word, relation in said if word in _DENIALS]
+    denied = [(float(relation[CONTRADICTS]), belief) for belief, word, relation in said if word is BeliefWord.ENDED]
     if denied:
-        _, surest, its_word = max(denied, key=lambda one: one[0])
-        chosen += [
-            (belief, word)
-            for _, belief, word in denied
-            if belief is surest or (word is its_word and float(belief.vector @ surest.vector) >= ALIKE)
-        ]
+        surest = max(denied, key=lambda pair: pair[0])[1]
+        alike = [belief for _, belief in denied if float(belief.vector @ surest.vector) >= ALIKE]
+        chosen += [(belief, BeliefWord.ENDED) for belief in alike]
     return chosen
 
 
@@ -349,8 +344,8 @@ def _word_for(relation: NDArray[np.float32], *, sentence: _Sentence, belief: _Be
         return BeliefWord.SUPPORTS if relation[SUPPORTS] >= BORNE_OUT_AGAIN else None
     if relation[SUPPORTS] >= BORNE_OUT:
         return BeliefWord.SUPPORTS
-    if relation[CONTRADICTS] >= DOUBTED and sentence.lasting >= ASSERTED:
-        return BeliefWord.ENDED if relation[CONTRADICTS] >= DENIED else BeliefWord.CONTRADICTS
+    if relation[CONTRADICTS] >= DENIED:
+        return BeliefWord.ENDED if sentence.lasting >= ASSERTED else None
     return BeliefWord.PARTIAL if relation[PARTIAL] >= HOLDS_IN_PART else None
 
 

@@ -17,7 +17,7 @@ from tests.docs.pages import README, ROOT, blocks
 
 _SECONDS = 240
 _LEFT_OUT = re.compile(r"^Also believed no longer\n.*?(?=^MEMORY\.md on )|^What now\n.*", re.MULTILINE | re.DOTALL)
-_UNSET = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+_UNSET = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ENGRAM_EMBEDDINGS")
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from tests.publishing.passes import trusted
 from workers.management.commands.demo import make_workspace
 
 _OLD, _NEW = "Halloway", "Corbel"
-_PUBLISHED = "railway it must be"  # what stands in MEMORY.md until the demo's last message
+_PUBLISHED = "the big glass now"  # what stands in MEMORY.md until the demo's last message
 _BELIEF = re.compile(r"^  (\d\.\d\d)  \[.*\]  (.*)")
 _DIFFERS = {
     r"process \d+": "process …",

@@ -45,7 +45,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     web, flower, mcp = free_ports(3)
     own = {"ENGRAM_DATA_DIR": str(folder / "data"), "PORT": web, "FLOWER_PORT": flower, "MCP_PORT": mcp}
     # Empty rather than absent: a .env of the person who runs the suite must not lead these commands elsewhere.
-    unset = dict.fromkeys(("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"), "")
+    names = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ENGRAM_EMBEDDINGS")
+    unset = dict.fromkeys(names, "")
     environment = {**os.environ, **unset, **own, "ENGRAM_WORKERS": "2", "PYTHONWARNINGS": "ignore"}
     running = Stack(
         environment=environment, address=f"127.0.0.1:{web}", tools=f"127.0.0.1:{mcp}", log=folder / "up.log"

@@ -179,7 +179,7 @@ _CHANGE_AT = "2026-04-17T09:40:00+01:00"  # her telephone is with another compan
 _SOURCES = {"user": "human", "assistant": "ai"}
 # Told when all of the life is: by then what it speaks against stands in MEMORY.md.
 _NEWS = {
-    "text": "I no longer need the railway, for my nephew has given me back the Morris.",
+    "text": "I no longer need the lamp and the big glass, for my eyes have been operated upon.",
     "role": "user",
     "session": "s21",
     "occurred_at": "2026-06-11T09:20:00+01:00",
