@@ -117,6 +117,7 @@ def _answer(request: Request) -> Reply:
 _NO_STATEMENT = Synthesis(statement="", subject="", predicate="", timeframe=Timeframe.CURRENT)
 _MOST_SENTENCES = 120  # of a cluster, or of some turns: a second or two of one core
 _FEWEST_WORDS = 3
+_SAYS_NOTHING = 0.4  # of none, from which a text of nobody in particular is thanks or a greeting
 _ASSERTS = 0.5  # of lasting or change, from which what somebody said is fit to be a statement of several texts
 _NEAREST_SENTENCES = 8  # of an episode, that a belief is judged by
 
@@ -147,7 +148,7 @@ def _synthesize(episodes: Sequence[EpisodeText], person: str) -> Synthesis:
     fit = [
         one
         for one, odds in zip(said, worth, strict=True)
-        if (odds[LASTING] + odds[CHANGE] >= _ASSERTS if one.person else odds[NONE] < IDLE)
+        if (odds[LASTING] + odds[CHANGE] >= _ASSERTS if one.person else odds[NONE] < _SAYS_NOTHING)
         and len(one.statement.split()) <= LONGEST_STATEMENT
     ]
     if not fit:
