@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 _TESTS = Path(__file__).resolve().parent
@@ -15,6 +16,11 @@ _FAULTS = _TESTS / "faults"
 
 # What tests share tells what it found instead, as tests themselves do.
 pytest.register_assert_rewrite(*(f"tests.{folder.parent.name}" for folder in _TESTS.glob("*/__init__.py")))
+
+# Every run draws the same examples, so that a change is what makes one fail; HYPOTHESIS_PROFILE=random draws others.
+hypothesis.settings.register_profile("same", derandomize=True, database=None)
+hypothesis.settings.register_profile("random", derandomize=False)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # The suite never touches the data that `make up` keeps, nor a model server of the person who runs it.
 os.environ.setdefault("ENGRAM_DATA_DIR", str(_ROOT / ".data" / "test"))
