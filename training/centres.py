@@ -13,7 +13,7 @@ import onnxruntime
 from model import load_tokenizer
 from train import files, lines
 
-MOST = 2_000  # texts of each kind; the mean of more differs by less than a thousandth
+MOST = 2_000  # texts of each kind
 
 
 def main():

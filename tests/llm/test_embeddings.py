@@ -141,7 +141,10 @@ def test_a_long_text_is_cut_averaged_and_flagged(either: Embedder) -> None:
     vector = either.embed([text])[0]
     assert (either.is_overlong(text), either.is_overlong(TEXTS[0])) == (True, False)
     alike, other = either.embed(["Mara prefers tea.", TEXTS[1]]) @ vector
-    assert alike > other + 0.2
+    if isinstance(either, OfflineEmbedder):  # centred, a thousand repetitions are unlike one: still nearest to it
+        assert alike > other + 0.2
+    else:
+        assert alike > 0.95
 
 
 def test_each_implementation_says_what_it_is(either: Embedder) -> None:

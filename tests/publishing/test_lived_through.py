@@ -50,7 +50,7 @@ def demo_history() -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("lines", "fewest"),
     [
-        (read_history(), {"mia.md": 1}),
+        (read_history(), {"mia.md": 2}),
         (demo_history(), {"Agnes.md": 1}),
     ],
     ids=["the sample history", "the demo"],
