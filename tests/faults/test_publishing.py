@@ -17,6 +17,7 @@ MINE = "# My notes\n"
 KEPT = (
     "I drink green tea.", "My manager is Dana.", "We deploy on Tuesdays.", "I live in Leeds.", "My sister is Ina.",
 )  # fmt: skip
+SAID_TIMES = 4
 SOON_SECONDS, AFTER_A_KILL_SECONDS = 5.0, 30.0
 
 
@@ -30,14 +31,16 @@ def test_what_is_forgotten_leaves_the_file_in_seconds_with_the_worker_killed_too
     with running_stack(tmp_path, ENGRAM_MEMORY_MD_ROOTS=str(file.parent)) as stack:
         await_ready(stack)
         with httpx.Client(base_url=f"{stack.address}/api/v1", headers=_owner(stack), timeout=30) as api:
-            for number in range(4):
+            for number in range(SAID_TIMES):
                 for text in KEPT:
                     said = {"text": text, "session": f"session {number}", "user": "mia"}
                     api.post("/remember", json=said).raise_for_status()
             stack.manage("write_memory_md", "--workspace", "default", "--enable", "--user", "mia", "--path", str(file))
+            # A worker reads what `remember` stored: the last of it may be published after the command has returned.
+            last = f"evidence: {SAID_TIMES})"
+            wait_until(lambda: file.read_text().count(last) == len(KEPT), what="all that was said to be published")
             beliefs = api.get("/beliefs", params={"user": "mia"}).raise_for_status().json()["results"]
             told = {belief["id"]: belief["statement"] for belief in beliefs if belief["statement"] in file.read_text()}
-            assert len(told) == len(KEPT), file.read_text()
 
             (first, said), (second, of_it), (third, wrong), (fourth, erased), _ = told.items()
             assert _take(api, "DELETE", f"/memories/{first}", said, file) < SOON_SECONDS
