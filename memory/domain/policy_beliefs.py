@@ -244,7 +244,7 @@ class PublishingPolicy:
         Share, "ENGRAM_PUBLISHING_CONFIDENCE", "P1: confidence from which a belief is promoted, and stays"
     ] = 0.7
     evidence: Annotated[Count, "ENGRAM_PUBLISHING_EVIDENCE", "P1: fewest evidence rows of a promoted belief"] = 3
-    origins: Annotated[Count, "ENGRAM_PUBLISHING_ORIGINS", "P1: fewest origins that these rows are of"] = 2
+    origins: Annotated[Count, "ENGRAM_PUBLISHING_ORIGINS", "P1: fewest origins that bear it out"] = 2
     removal_confidence: Annotated[
         Share, "ENGRAM_PUBLISHING_REMOVAL_CONFIDENCE", "P4: confidence below which a former belief leaves the file"
     ] = 0.5

@@ -33,7 +33,7 @@ _ECHO = re.compile(
     rf"|{_BULLET}\[[A-Z]\] \([^)\n]*\)[^\n]*[—–-] ID: {id_pattern(IdKind.BELIEF, IdKind.EPISODE, IdKind.TURN)}"
     rf"|{_ITEM}[^\n]*\(confidence: {_NUMBER}, evidence: \d+\)[ \t]*$"
     rf"|{_ITEM}[^\n]*\N{{NO-BREAK SPACE}}\(\d{{4}}-\d\d-\d\d\)[ \t]*$"
-    rf"|{_ITEM}\[NO LONGER TRUE\][^\n]*\(was: {_NUMBER}, now: {_NUMBER}, demoted: [\d-]+\)[ \t]*$",
+    rf"|{_ITEM}\[NO LONGER TRUE\][^\n]*\(was: {_NUMBER}, (?:now: {_NUMBER}|ended: [\d-]+), demoted: [\d-]+\)[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")

@@ -27,6 +27,7 @@ from memory.domain.identity import ActorKind
 from memory.domain.lifecycle import WORKSPACE_ERRORS, BeliefStatus
 from memory.domain.promotion import Publishable, Selection, Step, choose_beliefs
 from memory.ledger.confidence import WITHDRAWN_STATUSES
+from memory.ledger.gates import is_closed
 from memory.ledger.transactions import lock_beliefs
 from memory.models import (
     Belief,
@@ -226,11 +227,15 @@ def _trusted(beliefs: QuerySet[Belief], workspace: Workspace) -> Iterator[Belief
 
 
 def _find_well_founded(ids: Collection[str]) -> set[str]:
-    """Find the beliefs whose evidence is of enough origins, a person's or a conversation's among it."""
-    rows = Evidence.objects.filter(belief__in=ids, base_weight__gt=0).exclude(episode__status__in=WITHDRAWN_STATUSES)
-    grouped = rows.values("belief").annotate(
-        origins=Count("episode__origin", distinct=True),
-        persons=Count("pk", filter=Q(episode__source__in=_PERSONS)),
+    """Find the beliefs that enough origins bear out, a person's or a conversation's words among them."""
+    rows = Evidence.objects.filter(belief__in=ids, verdict=Verdict.SUPPORTS, base_weight__gt=0)
+    grouped = (
+        rows.exclude(episode__status__in=WITHDRAWN_STATUSES)
+        .values("belief")
+        .annotate(
+            origins=Count("episode__origin", distinct=True),
+            persons=Count("pk", filter=Q(episode__source__in=_PERSONS)),
+        )
     )
     few = grouped.filter(origins__gte=settings.POLICY.publishing.origins, persons__gte=1)
     return set(few.values_list("belief", flat=True))
@@ -258,11 +263,13 @@ def _note_steps(file: MemoryFile, chosen: Selection, now: datetime, cycle: Cycle
     for key, step in steps:
         rows = PublishedBelief.objects.filter(file=file, belief=key)
         if step is Step.PROMOTE:
-            columns = {
-                "confidence": beliefs[key].chosen, "promoted_at": now, "demoted_at": None, "was_former_in_cycle": False,
-            }  # fmt: skip
+            columns = {"confidence": beliefs[key].chosen, "demoted_at": None, "was_former_in_cycle": False}
             PublishedBelief.objects.update_or_create(
-                file=file, belief_id=key, workspace_id=file.workspace_id, defaults=columns
+                file=file,
+                belief_id=key,
+                workspace_id=file.workspace_id,
+                defaults=columns,
+                create_defaults={**columns, "promoted_at": now},
             )
         elif step is Step.DEMOTE:
             rows.update(demoted_at=now)
@@ -307,7 +314,13 @@ def _render(chosen: Selection, rows: Mapping[str, PublishedBelief], workspace: W
             for one in (beliefs[key] for key in chosen.trusted if key in beliefs)
         ],
         former=[
-            FormerBelief(statement=one.statement, was=was, now=one.chosen, demoted_on=demoted_at.date())
+            FormerBelief(
+                statement=one.statement,
+                was=was,
+                now=one.chosen,
+                demoted_on=demoted_at.date(),
+                ended_on=one.valid_until.date() if one.valid_until and is_closed(one) else None,
+            )
             for one, was, demoted_at in former
         ],
     )

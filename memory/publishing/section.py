@@ -25,12 +25,16 @@ class TrustedBelief:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormerBelief:
-    """A belief under the heading Former Beliefs: the confidence that was published, and today's."""
+    """A belief under the heading Former Beliefs: the confidence that was published, and today's.
+
+    What ended on a day keeps the confidence of its time; the day is told instead of it.
+    """
 
     statement: str
     was: float
     now: float
     demoted_on: date
+    ended_on: date | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +57,9 @@ def render_beliefs(*, trusted: Sequence[TrustedBelief], former: Sequence[FormerB
         _block(
             "## Former Beliefs",
             (
-                f"[NO LONGER TRUE] {one_line(one.statement)}"
-                f" (was: {one.was:.2f}, now: {one.now:.2f}, demoted: {one.demoted_on:%Y-%m-%d})"
+                f"[NO LONGER TRUE] {one_line(one.statement)} (was: {one.was:.2f}, "
+                f"{f'ended: {one.ended_on:%Y-%m-%d}' if one.ended_on else f'now: {one.now:.2f}'}, "
+                f"demoted: {one.demoted_on:%Y-%m-%d})"
                 for one in former
             ),
         ),

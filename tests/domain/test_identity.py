@@ -170,6 +170,7 @@ ECHOES = [
     "- [B] (Feb 24, confidence: 0.85) Mara likes tabs. — ID: bl_3f9a1c0b77de",
     "- Mara likes tabs. (confidence: 0.85, evidence: 7)",
     "- [NO LONGER TRUE] Mara likes tea. (was: 0.78, now: 0.45, demoted: 2026-02-20)",
+    "- [NO LONGER TRUE] Mara likes tea. (was: 0.78, ended: 2026-02-18, demoted: 2026-02-20)",
     SECTION,
     SECTION.replace("<!-- ENGRAM:BELIEFS:END -->", ""),
 ]

@@ -22,8 +22,8 @@ from workers.management.commands.demo import read_life
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
-# P1: active, confident and of enough rows, of enough origins, a person's or a conversation's among them. P2: of the
-# file's project or of none, of its user or of none. P5: the ten best by confidence · ln(1 + evidence rows).
+# P1: active, confident and of enough rows, borne out by enough origins, a person's or a conversation's among them. P2:
+# of the file's project or of none, of its user or of none. P5: the ten best by confidence · ln(1 + evidence rows).
 ORACLE = """
     SELECT path, '- ' || statement || ' (confidence: ' || to_char(confidence, 'FM0.00') || ', evidence: ' || rows || ')'
     FROM (
@@ -36,7 +36,8 @@ ORACLE = """
             AND b.evidence_count >= 3
             AND (SELECT count(DISTINCT e.origin) >= 2 AND bool_or(e.source IN ('human', 'interaction'))
                  FROM memory_evidence v JOIN memory_episode e ON e.id = v.episode_id
-                 WHERE v.belief_id = b.id AND v.base_weight > 0 AND e.status NOT IN ('forgotten', 'invalidated'))
+                 WHERE v.belief_id = b.id AND v.verdict = 'SUPPORTS' AND v.base_weight > 0
+                     AND e.status NOT IN ('forgotten', 'invalidated'))
     ) ranked WHERE place <= 10 ORDER BY path, place
 """
 

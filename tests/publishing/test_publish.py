@@ -13,13 +13,15 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from memory.consolidation.curation import BeliefText
-from memory.domain.identity import Actor, ActorKind
+from memory.domain.identity import Actor, ActorKind, cycle_actor
 from memory.domain.lifecycle import BeliefStatus
 from memory.erasure.erase import erase_memories
 from memory.export.exporter import export_workspace
 from memory.export.importer import import_workspace
 from memory.forgetting import forget_episode
 from memory.ingest.corrections import correct_belief
+from memory.language.sentences import strip_echo
+from memory.ledger.gates import close_belief
 from memory.ledger.transactions import Author, change_status
 from memory.models import (
     Belief,
@@ -71,6 +73,13 @@ def of_machines_alone(workspace: Workspace) -> None:
     Episode.objects.filter(evidence__belief=belief).update(source="ai")
 
 
+def with_a_person_against(workspace: Workspace) -> None:
+    belief = trusted(workspace, "Of machines, and a person says no.", supports=6, beta=1.5)
+    Episode.objects.filter(evidence__belief=belief).update(source="ai")
+    denial = factories.episode(workspace=workspace, source="human")
+    factories.evidence(belief=belief, episode=denial, verdict="CONTRADICTS")
+
+
 def of_forgotten_words(workspace: Workspace) -> None:
     belief = trusted(workspace, "Of a person's forgotten words.")
     Episode.objects.filter(evidence__belief=belief, source="human").update(status="forgotten")
@@ -88,6 +97,7 @@ def of_forgotten_words(workspace: Workspace) -> None:
         ),
         of_one_origin,
         of_machines_alone,
+        with_a_person_against,
         of_forgotten_words,
     ],
 )
@@ -157,7 +167,19 @@ def test_a_belief_that_recovers_is_promoted_again(workspace: Workspace, file: Me
     assert cycle(workspace, days=2) == {"graduated": 0, "promoted": 1, "demoted": 0, "removed": 0}
     assert lines_of(file) == ["- Mia drinks coffee. (confidence: 0.90, evidence: 4)"]
     belief.refresh_from_db()
-    assert (belief.promoted_at, belief.demoted_at) == (NOW + timedelta(days=2), None)
+    assert (belief.promoted_at, belief.demoted_at) == (NOW, None)
+
+
+def test_of_what_ended_on_a_day_the_day_is_told(workspace: Workspace, file: MemoryFile) -> None:
+    """P3: what it was believed with in its time is as sure as before (C2)."""
+    belief = trusted(workspace, "Mia drinks coffee.")
+    cycle(workspace)
+    reading = Author(actor=cycle_actor("cy_0000000000aa"), reason="read", now=NOW + timedelta(hours=2))
+    close_belief(belief=belief, at=NOW + timedelta(hours=1), author=reading)
+    assert cycle(workspace, days=1)["demoted"] == 1
+    [line] = lines_of(file)
+    assert line == "- [NO LONGER TRUE] Mia drinks coffee. (was: 0.83, ended: 2026-03-01, demoted: 2026-03-02)"
+    assert strip_echo(line) == ""
 
 
 def test_the_best_ten_have_a_place_and_what_overflows_is_no_former_belief(
