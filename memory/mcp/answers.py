@@ -78,6 +78,18 @@ class RelativeTold(Answer):
     kind: str
 
 
+class BeliefChangeTold(Answer):
+    """A belief after one change, and who made it."""
+
+    at: datetime
+    statement: str
+    status: str
+    confidence: Rounded
+    evidence_count: int
+    actor: str
+    reason: str
+
+
 class WordTold(Answer):
     """What an episode says of a belief."""
 
@@ -111,7 +123,11 @@ class Expanded(Answer):
     # Of a belief
     confidence: Rounded | None = None
     interval: list[Rounded] | None = Field(default=None, description="The 90 % credible interval.")
+    alpha: float | None = Field(default=None, description="1 and the weight of what bears it out.")
+    beta: float | None = Field(default=None, description="1 and the weight of what speaks against it.")
+    evidence_count: int | None = Field(default=None, description="Of all rows that count, seen by this key or not.")
     subject: str | None = None
+    predicate: str | None = None
     context: str | None = None
     timeframe: str | None = None
     is_pinned: bool | None = None
@@ -120,6 +136,7 @@ class Expanded(Answer):
     hidden_evidence: int | None = Field(default=None, description="Evidence that this key may not see.")
     came_from: list[RelativeTold] | None = None
     became: list[RelativeTold] | None = None
+    history: list[BeliefChangeTold] | None = Field(default=None, description="Its latest changes, the oldest first.")
     # Of an episode
     kind: str | None = Field(default=None, description="What happened (episode), or a note of what holds.")
     tier: str | None = Field(default=None, description="How sure it is, where it was read out of a conversation.")

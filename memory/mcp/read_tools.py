@@ -11,10 +11,12 @@ from pydantic import Field
 from memory.access import CallKind
 from memory.answers.recall import MemoryAnswer
 from memory.answers.status import MemoryCounts, Spending
-from memory.domain.identity import is_episode_id, is_turn_id
+from memory.domain.identity import is_turn_id
 from memory.domain.taxonomy import RecallMode
+from memory.history import changes_of
 from memory.ingest.schemas import STORABLE, Time
 from memory.mcp.answers import (
+    BeliefChangeTold,
     ChangeTold,
     ContextTold,
     EvidenceTold,
@@ -40,6 +42,7 @@ from memory.recall.query import (
 )
 from memory.recall.recall import recall as find_memories
 from memory.recall.relevance import choose_lines, keep_best
+from memory.recall.usage import count_expansion
 from memory.search.prepared import TimedSearch
 from memory.status import read_status
 
@@ -154,16 +157,18 @@ def expand(
     ] = 1,
 ) -> Expanded:
     """Show all that is known of one memory by its id: of a belief its evidence with each episode's verdict (the latest
-    20; `page` shows those before), its interval, and what it came from; of an episode when and by whom it was said.
-    Use it before you rely on a belief for something that matters, when two memories disagree, or when somebody asks
-    why you think so.
+    20; `page` shows those before), its interval, its latest changes, and what it came from; of an episode when and by
+    whom it was said. Use it before you rely on a belief for something that matters, when two memories disagree, or
+    when somebody asks why you think so.
     """
     key = caller.whole_id(id)
     if is_turn_id(key):
         return _expand_turn(caller.turn(key), caller)
-    if is_episode_id(key):
-        return _expand_episode(caller.episode(key), caller, page)
-    return _expand_belief(caller.belief(key), caller, page)
+    memory = caller.memory(key)
+    count_expansion(memory=memory, now=caller.now)
+    if isinstance(memory, Episode):
+        return _expand_episode(memory, caller, page)
+    return _expand_belief(memory, caller, page)
 
 
 def _page_of(rows: Sequence[_Row], page: int) -> Sequence[_Row]:
@@ -245,7 +250,11 @@ def _expand_belief(belief: Belief, caller: Caller, page: int) -> Expanded:
         created_at=belief.created_at,
         confidence=belief.confidence,
         interval=list(interval_of(belief)),
+        alpha=belief.alpha,
+        beta=belief.beta,
+        evidence_count=belief.evidence_count,
         subject=belief.subject or None,
+        predicate=belief.predicate or None,
         context=belief.context or None,
         timeframe=belief.timeframe,
         is_pinned=belief.is_pinned,
@@ -265,6 +274,18 @@ def _expand_belief(belief: Belief, caller: Caller, page: int) -> Expanded:
         hidden_evidence=card.hidden_evidence,
         came_from=[RelativeTold.model_validate(one) for one in card.parents],
         became=[RelativeTold.model_validate(one) for one in card.children],
+        history=[
+            BeliefChangeTold(
+                at=event.updated_at,
+                statement=event.statement,
+                status=event.status,
+                confidence=event.confidence,
+                evidence_count=event.evidence_count,
+                actor=(event.pgh_context or {}).get("actor", ""),
+                reason=(event.pgh_context or {}).get("reason", ""),
+            )
+            for event in reversed(changes_of(belief=belief).order_by("-pgh_id")[:_PAGE])
+        ],
     )
 
 

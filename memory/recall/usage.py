@@ -1,7 +1,7 @@
 """Record how memories are used (L16).
 
-`count_access` counts recalls, `note_shown` remembers what a session was shown, `give_feedback` stores a verdict;
-`read_usage` reads a belief's figures. None of it moves a confidence.
+`count_access` counts recalls, `count_expansion` a look at one memory, `note_shown` remembers what a session was shown,
+`give_feedback` stores a verdict; `read_usage` reads a belief's figures. None of it moves a confidence.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,16 +47,30 @@ def count_access(
     parameters: dict[str, Any] = {
         "episodes": [episode.id for episode in episodes],
         "beliefs": [belief.id for belief in beliefs],
-        "grown": [_grown_stability(belief, now, policy) for belief in beliefs],
+        "grown": [_grown_stability(belief, belief.created_at, now, policy) for belief in beliefs],
         "now": now,
     }
     run_deferred_write(statement=_COUNT_ACCESS, parameters=parameters, failed="access", timed=timed)
 
 
-def _grown_stability(belief: BeliefCandidate, now: datetime, policy: StrengthPolicy) -> float:
+def count_expansion(*, memory: Belief | Episode, now: datetime) -> None:
+    """Note that a memory was looked at in full: an access, as a recall is (B5)."""
+    parameters: dict[str, Any] = {"episodes": [], "beliefs": [], "grown": [], "now": now}
+    if isinstance(memory, Belief):
+        policy: StrengthPolicy = settings.POLICY.strength
+        grown = _grown_stability(_access_of(memory, policy), memory.created_at, now, policy)
+        parameters |= {"beliefs": [memory.pk], "grown": [grown]}
+    else:
+        parameters["episodes"] = [memory.pk]
+    run_deferred_write(statement=_COUNT_ACCESS, parameters=parameters, failed="access")
+
+
+def _grown_stability(
+    used: BeliefCandidate | BeliefAccess, created_at: datetime, now: datetime, policy: StrengthPolicy
+) -> float:
     return grow_stability(
-        stability=belief.stability or policy.initial_stability,
-        waited=now - (belief.accessed_at or belief.created_at),
+        stability=used.stability or policy.initial_stability,
+        waited=now - (used.accessed_at or created_at),
         policy=policy,
     )
 
@@ -199,7 +213,7 @@ class BeliefUsage:
 def read_usage(*, belief: Belief, now: datetime) -> BeliefUsage:
     """Read how a belief was used; looking is no access."""
     policy: StrengthPolicy = settings.POLICY.strength
-    access = BeliefAccess.objects.filter(pk=belief.pk).first() or BeliefAccess(stability=policy.initial_stability)
+    access = _access_of(belief, policy)
     return BeliefUsage(
         knowledge=knowledge_of_belief(fact_type=belief.fact_type),
         access_count=access.access_count,
@@ -213,3 +227,7 @@ def read_usage(*, belief: Belief, now: datetime) -> BeliefUsage:
         ),
         feedback=belief.feedback,
     )
+
+
+def _access_of(belief: Belief, policy: StrengthPolicy) -> BeliefAccess:
+    return BeliefAccess.objects.filter(pk=belief.pk).first() or BeliefAccess(stability=policy.initial_stability)

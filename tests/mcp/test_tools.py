@@ -10,6 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from memory.facts.remember import run_remember_job
+from memory.ledger.confidence import recompute_beliefs
 from memory.llm.replies import NewStatement, Reading
 from memory.llm.requests import ReadingRequest
 from memory.mcp.catalogue import TOOLS
@@ -227,6 +228,21 @@ def test_an_expanded_belief_shows_its_evidence_as_far_as_the_key_may_see_it(rows
     told = call("memory_expand", key, id=rows.belief.pk)
     assert [(one.episode, one.verdict) for one in told.evidence] == [(rows.episode.pk, "SUPPORTS")]
     assert (told.hidden_evidence, told.project) == (1, "hidden-project")
+
+
+def test_an_expanded_belief_shows_its_numbers_and_changes_and_is_an_access(rows: Rows) -> None:
+    """B18, B5: what the API's card and history tell; the count is of all rows that count."""
+    key = factories.key(workspace=rows.workspace)[1]
+    recompute_beliefs(beliefs=[rows.belief], now=factories.NOW)
+    told = call("memory_expand", key, id=rows.belief.pk)
+    belief = Belief.objects.get(pk=rows.belief.pk)
+    assert (told.alpha, told.beta, told.evidence_count) == (belief.alpha, belief.beta, belief.evidence_count)
+    assert told.predicate == (belief.predicate or None)
+    assert [one.statement for one in told.history] == [belief.statement] * len(told.history)
+    assert (told.history[-1].confidence, len(told.history)) == (pytest.approx(belief.confidence, abs=0.01), 2)
+    assert belief.access.access_count == 1
+    call("memory_expand", key, id=rows.episode.pk)
+    assert Episode.objects.get(pk=rows.episode.pk).access.access_count == 1
 
 
 def test_much_evidence_is_told_page_by_page(rows: Rows) -> None:
