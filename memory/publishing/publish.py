@@ -24,7 +24,7 @@ from django.db.models.functions import Ln, Now
 from memory.domain.errors import EngramError
 from memory.domain.evidence import Verdict
 from memory.domain.identity import ActorKind
-from memory.domain.lifecycle import WORKSPACE_ERRORS, BeliefStatus
+from memory.domain.lifecycle import WORKSPACE_ERRORS, BeliefStatus, Reason
 from memory.domain.promotion import Publishable, Selection, Step, choose_beliefs
 from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.gates import is_closed
@@ -242,13 +242,17 @@ def _find_well_founded(ids: Collection[str]) -> set[str]:
 
 
 def _find_gone(beliefs: QuerySet[Belief]) -> set[str]:
-    """Find the beliefs that leave at once: taken away by somebody, or living on in others (P4)."""
+    """Find the beliefs that leave at once: taken away by somebody, or living on in others (P4).
+
+    What ended by what was said is taken away by nobody, whoever's key brought the words.
+    """
     latest = Transition.objects.filter(belief=OuterRef("pk")).order_by("-pk").values("actor")[:1]
     ended = beliefs.exclude(status__in=(BeliefStatus.ACTIVE, BeliefStatus.CHALLENGED)).annotate(by=Subquery(latest))
     by_hand = Q()
     for kind in (ActorKind.PERSON, ActorKind.KEY, ActorKind.COMMAND):
         by_hand |= Q(by__startswith=f"{kind} ")
-    gone = Q(status__in=(*_LIVES_ON, *_TAKEN_AWAY)) | by_hand
+    has_ended = Q(status=BeliefStatus.INVALIDATED, status_reason=Reason.CHANGED)
+    gone = Q(status__in=(*_LIVES_ON, *_TAKEN_AWAY)) | (by_hand & ~has_ended)
     no = Evidence.objects.filter(belief=OuterRef("pk"), kind=EvidenceKind.CURATOR, verdict=Verdict.CONTRADICTS)
     corrected = beliefs.filter(Exists(no))
     return {*ended.filter(gone).values_list("pk", flat=True), *corrected.values_list("pk", flat=True)}

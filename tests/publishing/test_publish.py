@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from memory.consolidation.curation import BeliefText
-from memory.domain.identity import Actor, ActorKind, cycle_actor
+from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
 from memory.erasure.erase import erase_memories
 from memory.export.exporter import export_workspace
@@ -171,10 +171,10 @@ def test_a_belief_that_recovers_is_promoted_again(workspace: Workspace, file: Me
 
 
 def test_of_what_ended_on_a_day_the_day_is_told(workspace: Workspace, file: MemoryFile) -> None:
-    """P3: what it was believed with in its time is as sure as before (C2)."""
+    """P3: what it was believed with in its time is as sure as before (C2); whoever's key brought the words."""
     belief = trusted(workspace, "Mia drinks coffee.")
     cycle(workspace)
-    reading = Author(actor=cycle_actor("cy_0000000000aa"), reason="read", now=NOW + timedelta(hours=2))
+    reading = Author(actor=Actor(kind=ActorKind.KEY, name="ek_1"), reason="read", now=NOW + timedelta(hours=2))
     close_belief(belief=belief, at=NOW + timedelta(hours=1), author=reading)
     assert cycle(workspace, days=1)["demoted"] == 1
     [line] = lines_of(file)
