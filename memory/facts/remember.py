@@ -52,6 +52,7 @@ from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.transactions import Author, NotFound, lock_workspace
 from memory.llm.call_log import CallBudget, DailyCapReached, LeaseLost, OutOfBudget, RetryLater
 from memory.llm.embeddings import embedder_of
+from memory.llm.reader import reader
 from memory.llm.registry import language_model
 from memory.llm.replies import NewStatement, Reading
 from memory.llm.requests import ReadingRequest
@@ -377,6 +378,7 @@ def _match_late(hold: JobLease, facts: Sequence[RememberedFact], now: datetime) 
     if not vectors:
         raise NoModelAnswer("no vectors")
     model = embedder_of(job.workspace_id).name
+    reader().load()  # nobody waits for that under the lock
     with transaction.atomic():
         _lock_job(hold)
         for fact in list_unmatched_facts(job=job):

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from memory.domain.taxonomy import Role
@@ -34,26 +33,14 @@ from memory.text.quotes import is_first_person, quote, unquote
 from memory.text.sentences import split_sentences
 from memory.text.words import count_words, is_question, list_names, words_key
 
-log = structlog.get_logger(__name__)
-
 
 def read_offline(request: ReadingRequest) -> Reading:
-    """Return what the request's messages say: new statements, and a line for each belief that one bears on.
-
-    A message over which our own code breaks says nothing; where all do, the error is raised.
-    """
+    """Return what the request's messages say: new statements, and a line for each belief that one bears on."""
     model = reader()
     model.load()
     session = _Session(request=request, model=model)
-    faults = []
     for number, message, before in _read_in_order(request):
-        try:
-            session.read(number=number, message=message, before=before)
-        except Exception as error:
-            log.exception("offline_reading_failed", message=message.id)
-            faults.append(error)
-    if faults and len(faults) == len(request.read):
-        raise faults[-1]
+        session.read(number=number, message=message, before=before)
     return session.reading()
 
 
@@ -207,12 +194,12 @@ class _Session:
         for belief, word in _choose_words(sentence, near, relations):
             is_outdated = word != BeliefWord.SUPPORTS and belief.is_to_come(sentence.day)
             is_known |= word == BeliefWord.SUPPORTS or is_outdated
-            if (
-                is_outdated or belief.message == sentence.message
-            ):  # a message goes on about its matter, seldom denies it
+            # A message goes on about its matter, and seldom denies it.
+            if is_outdated or belief.message == sentence.message:
                 continue
             self._say(sentence, belief, word)
-            ended = belief.label if word == BeliefWord.ENDED else ended
+            if word == BeliefWord.ENDED and not ended:  # the one that it denies most comes first
+                ended = belief.label
         if is_known or not self._is_statement(sentence, replaces=ended):
             return
         same = self._find_same(sentence, near, relations)
@@ -238,9 +225,10 @@ class _Session:
         is_turned = is_opposite and BeliefWord.PARTIAL not in (earlier, word)
         if earlier is None or is_turned or _RANK[word] > _RANK[earlier]:
             self.about[key] = word
-            belief.until = (
-                _ENDED_NOW if word == BeliefWord.ENDED else ("" if word == BeliefWord.SUPPORTS else belief.until)
-            )
+            if word == BeliefWord.ENDED:
+                belief.until = _ENDED_NOW
+            elif word == BeliefWord.SUPPORTS:
+                belief.until = ""
 
     def _is_statement(self, sentence: _Sentence, *, replaces: str) -> bool:
         if is_question(sentence.text) or count_words(sentence.text) < _FEWEST_WORDS:
@@ -333,8 +321,8 @@ def _choose_words(
     denied = [(float(relation[CONTRADICTS]), belief) for belief, word, relation in said if word is BeliefWord.ENDED]
     if denied:
         surest = max(denied, key=lambda pair: pair[0])[1]
-        alike = [belief for _, belief in denied if float(belief.vector @ surest.vector) >= ALIKE]
-        chosen += [(belief, BeliefWord.ENDED) for belief in alike]
+        alike = [one for _, one in denied if one is not surest and float(one.vector @ surest.vector) >= ALIKE]
+        chosen += [(belief, BeliefWord.ENDED) for belief in (surest, *alike)]
     return chosen
 
 

@@ -7,6 +7,7 @@ row, so that rebuilding needs no call.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -14,7 +15,7 @@ from itertools import takewhile
 from typing import Any
 
 import structlog
-from django.db.models import Min
+from django.db.models import Count, Min
 
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import LIVE, Reason
@@ -25,6 +26,7 @@ from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.evidence import EvidenceInput, record_evidence, supporting_rows
 from memory.ledger.gates import is_closed
 from memory.ledger.transactions import Author, LineageInput, lock_beliefs
+from memory.llm.reader import reader
 from memory.llm.replies import AboutBelief, BeliefWord, NewStatement, Reading
 from memory.llm.requests import ReadingRequest
 from memory.models import Basis, Belief, Claim, Episode, Evidence, EvidenceKind, FactType, LineageKind, MetricCounter
@@ -111,12 +113,12 @@ def apply_reading(*, answered: AnsweredReading, author: Author) -> AppliedReadin
         return AppliedReading()
     messages = [rows[message.id] for message in answered.request.read]
     _count_dropped(answered)
-    step = _Application(answered=answered, author=author, messages=messages)
-    step.apply()
-    _give_traits(messages, [statement.claim for statement in step.applied.statements])
+    application = _Application(answered=answered, author=author, messages=messages)
+    application.apply()
+    _give_traits(messages, [statement.claim for statement in application.applied.statements])
     unread = [row.pk for row in messages if row.read_at is None]
     Episode.objects.filter(pk__in=unread).update(read_at=author.now)
-    return step.applied
+    return application.applied
 
 
 def _count_dropped(answered: AnsweredReading) -> None:
@@ -128,7 +130,11 @@ def _count_dropped(answered: AnsweredReading) -> None:
 
 
 def compare_statements(*, answered: AnsweredReading) -> None:
-    """Have this machine's reader compare what a reply states with what is believed, before it is applied (F3)."""
+    """Have this machine's reader compare what a reply states with what is believed, before it is applied (F3).
+
+    What holds again is compared when it is applied; the reader is loaded by then.
+    """
+    reader().load()
     rows = Episode.objects.defer("search").in_bulk([message.id for message in answered.request.read])
     for line in answered.reply.new:
         numbers = answered.vectors.get(line.statement) if line is not None and line.kind == LASTING else None
@@ -171,6 +177,9 @@ class _Application:
     def __init__(self, *, answered: AnsweredReading, author: Author, messages: Sequence[Episode]) -> None:
         self.answered, self.author, self.messages = answered, author, messages
         self.vectors = dict(answered.vectors)
+        self.claim_vectors: dict[int, Any] = {}
+        stored = Claim.objects.filter(episode__in=messages).values_list("episode_id")
+        self.claim_counts = Counter(dict(stored.annotate(Count("pk")).order_by()))
         self.applied = AppliedReading()
         shown = lock_beliefs([belief.id for belief in answered.request.beliefs])
         by_id = {belief.pk: belief for belief in shown}
@@ -184,7 +193,7 @@ class _Application:
         reply = self.answered.reply
         for number, line in enumerate(reply.new, start=1):
             if line is not None and self._is_unread(line.m):
-                self._found(f"n{number}", line)
+                self._create_statement(f"n{number}", line)
         said = [line for line in reply.about if line is not None and self._is_unread(line.m)]
         named = {(line.m, line.b) for line in said}
         replaced = [
@@ -194,17 +203,21 @@ class _Application:
             and (line.m, line.replaces) not in named
         ]  # fmt: skip
         one_each = {(word.m, word.b): word for word in [*said, *replaced]}
-        # Of one message what holds comes first: what opens again by it follows what it ends, as in a replay.
+        # Of one message what holds comes first, as in a replay: what it bears out or opens again, then what it ends.
         for word in sorted(one_each.values(), key=lambda word: (word.m, word.verdict is not BeliefWord.SUPPORTS)):
             if (belief := self.beliefs.get(word.b)) is not None:
-                self._hear(word, belief, self.messages[word.m - 1])
+                self._apply_word(word, belief, self.messages[word.m - 1])
+        if self.claim_vectors:
+            store_claim_vectors(
+                workspace_id=self.messages[0].workspace_id, model=self.answered.model, vectors=self.claim_vectors
+            )
 
     def _is_unread(self, m: int) -> bool:
         return self.messages[m - 1].read_at is None
 
     # --- New statements
 
-    def _found(self, label: str, line: NewStatement) -> None:
+    def _create_statement(self, label: str, line: NewStatement) -> None:
         """Store a claim; a lasting one founds a belief, or joins the one that says the same."""
         episode = self.messages[line.m - 1]
         reason = self.beliefs.get(line.because)
@@ -230,10 +243,11 @@ class _Application:
 
     def _store_claim(self, line: NewStatement, episode: Episode, reason: Belief | None) -> Claim:
         is_change = bool(line.replaces) or line.since is not None
+        self.claim_counts[episode.pk] += 1
         claim = Claim.objects.create(
             workspace_id=episode.workspace_id,
             episode=episode,
-            number=episode.claims.count() + 1,
+            number=self.claim_counts[episode.pk],
             sentence=line.statement,
             subject=line.subject[:_SUBJECT_LENGTH],
             mode=Mode.CHANGE if is_change else Mode.ASSERTED,
@@ -251,11 +265,8 @@ class _Application:
             reader=self.answered.reader[:100],
             created_at=self.author.now,
         )
-        vector = self.vectors.get(line.statement)
-        if vector is not None:
-            store_claim_vectors(
-                workspace_id=episode.workspace_id, model=self.answered.model, vectors={claim.pk: vector}
-            )
+        if (vector := self.vectors.get(line.statement)) is not None:
+            self.claim_vectors[claim.pk] = vector
         return claim
 
     def _leaned_on(self, episode: Episode) -> list[str]:
@@ -314,7 +325,7 @@ class _Application:
 
     # --- What is said of beliefs
 
-    def _hear(self, line: AboutBelief, belief: Belief, episode: Episode) -> None:
+    def _apply_word(self, line: AboutBelief, belief: Belief, episode: Episode) -> None:
         """Let a message's word count on a belief, if the belief is of its time."""
         belief.refresh_from_db(fields=["status", "status_reason", "valid_from", "valid_until"])
         if self._is_over(belief, episode):
@@ -382,7 +393,10 @@ class _Application:
             valid_from=begins,
         )
         descent = LineageInput(parents=[closed], kind=LineageKind.RETURN, reason=READ_REASON)
-        self.applied.statements.append(self._create(claim, draft, episode, descent))
+        returned = self._create(claim, draft, episode, descent)
+        self.applied.statements.append(returned)
+        if returned.made and returned.made.belief:
+            self.beliefs[line.b] = returned.made.belief  # later messages mean what holds now
 
 
 def evidence_of(*, verdict: BeliefVerdict, call_id: int | None) -> EvidenceInput:

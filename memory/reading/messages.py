@@ -20,7 +20,7 @@ from memory.llm.requests import Message, ReadingRequest
 from memory.models import Episode, Source
 from memory.models.episodes import EpisodeQuerySet
 from memory.reading.shown_beliefs import read_shown_beliefs
-from memory.text.names import name_speaker
+from memory.text.names import NOBODY, name_speaker, name_user
 
 _ROLES = {Source.HUMAN: Role.USER.value, Source.AI: Role.ASSISTANT.value}
 
@@ -117,14 +117,15 @@ def build_request(
     shown = [
         message
         for _, conversation in groupby(read, key=lambda row: row.session)
-        for message in _with_context(list(conversation), now)
+        for message in _with_context(list(conversation), now, shown_anyway={row.pk for row in read})
     ]
-    names = list(dict.fromkeys(name_speaker(user=row.user, speaker=row.speaker) for row in read))
+    person, *other_names = _names_of_person(read)
     if is_to_be_remembered:
-        shown = [replace(one, role=Role.USER.value, speaker=names[0]) if one.is_read else one for one in shown]
+        told_by = name_speaker(user=read[0].user, speaker=read[0].speaker)
+        shown = [replace(one, role=Role.USER.value, speaker=told_by) if one.is_read else one for one in shown]
     return ReadingRequest(
-        person=names[0],
-        names=tuple(names[1:]),
+        person=person,
+        names=tuple(other_names),
         today=max(row.occurred_at for row in read).date().isoformat(),
         episodes=tuple(shown),
         beliefs=tuple(read_shown_beliefs(messages=read, now=now, with_global=with_global)),
@@ -132,7 +133,20 @@ def build_request(
     )
 
 
-def _with_context(rows: Sequence[Episode], now: datetime) -> list[Message]:
+def _names_of_person(rows: Sequence[Episode]) -> list[str]:
+    """Return by what name the person of a stream is told of, then what else they are called there.
+
+    Who speaks under a name that shares no word with the user's is somebody else; where no id names the user, several
+    speakers are several people.
+    """
+    spoken = list(dict.fromkeys(name_speaker(user=row.user, speaker=row.speaker) for row in rows))
+    own = name_user(user=rows[0].user)
+    if not own:
+        return spoken if len(spoken) == 1 else [NOBODY]
+    return [name for name in spoken if own.casefold() in name.casefold().split()] or [own]
+
+
+def _with_context(rows: Sequence[Episode], now: datetime, *, shown_anyway: Collection[str]) -> list[Message]:
     """Return messages of one conversation with what was said before and between them; what came later is not shown."""
     first, last, read = rows[0], rows[-1], {row.pk for row in rows}
     if not first.session:
@@ -145,7 +159,7 @@ def _with_context(rows: Sequence[Episode], now: datetime) -> list[Message]:
     said = sorted(earlier[: len(rows) * (most + 1) + most], key=_said_order)
     place = next((number for number, row in enumerate(said) if row.pk in read), 0)
     end = _said_order(last)
-    around = [row for row in said[max(place - most, 0) :] if row.pk not in read and _said_order(row) < end]
+    around = [row for row in said[max(place - most, 0) :] if row.pk not in shown_anyway and _said_order(row) < end]
     whole = sorted([*rows, *around], key=_said_order)
     return [_as_message(row, is_read=row.pk in read) for row in whole if strip_echo(row.text, row.speaker)]
 

@@ -129,6 +129,45 @@ def test_a_speaker_is_told_of_by_name_and_nobody_in_particular_is_the_user() -> 
     assert (named.person, unnamed.person) == ("Mara", "The user")
 
 
+@pytest.mark.parametrize(
+    ("user", "speakers", "person", "names"),
+    [
+        ("mara", ["Mara Lindt", "Mara"], "Mara Lindt", ("Mara",)),
+        ("mara", ["Ben", "Mara"], "Mara", ()),
+        ("mara", ["Ben"], "Mara", ()),
+        ("u-17", ["Ben", "Carla"], "The user", ()),
+        ("u-17", ["Ben"], "Ben", ()),
+    ],
+)
+def test_other_speakers_are_no_other_names_of_the_person(
+    user: str, speakers: list[str], person: str, names: tuple[str, ...]
+) -> None:
+    workspace = factories.workspace()
+    said = [
+        say(workspace, f"I sing in choir {number}.", minutes=number, user=user, speaker=speaker)
+        for number, speaker in enumerate(speakers, start=1)
+    ]
+
+    request = build_request(messages=said, now=factories.NOW + DAY)
+
+    assert request is not None
+    assert (request.person, request.names) == (person, names)
+    assert [message.speaker for message in request.episodes] == speakers
+
+
+def test_two_conversations_that_take_turns_show_each_message_once() -> None:
+    workspace = factories.workspace()
+    said = [
+        say(workspace, f"I sing in choir {number}.", minutes=number, session=session)
+        for number, session in enumerate(["one", "other", "one"], start=1)
+    ]
+
+    request = build_request(messages=said, now=factories.NOW + DAY)
+
+    assert request is not None
+    assert [message.id for message in request.episodes] == [row.pk for row in said]
+
+
 def test_a_message_of_nothing_but_our_own_words_is_not_asked_about() -> None:
     workspace = factories.workspace()
     echo = say(workspace, "[Memory flash: I live in Graz.]")
