@@ -32,47 +32,25 @@ def main():
     torch.set_num_threads(o.threads)
     tokenizer = load_tokenizer(o.base)
     hold, known = (set(filter(None, authors.split(","))) for authors in (o.hold, o.known))
-    known -= hold
     new = {author(path) for kind in ("t1", "t2", "t3") for path in files(kind)} - hold - known
-    worth, texts = {}, []
-    for path in files("t1", hold=hold):
-        rows = list(sentence_rows([path]))
-        worth[path] = [(encode_pair(tokenizer, text, context), labels) for text, context, *labels in rows]
-        texts += [text for text, *_ in rows]
-    texts += [row[side] for row in lines(files("t2", hold=hold)) for side in "ab"]
-    texts += [b["t"] for row in lines(files("t3", hold=hold)) for b in row["beliefs"] + row["later"]]
+    shares = ((new, 1.0), (known - hold, o.share))
+    worth, texts = read_texts(tokenizer, hold)
     teacher, net = Teacher(o.base, tokenizer, texts), load_reader(o.start or o.base)
     losses = Losses([category for rows in worth.values() for _, (_, category) in rows])
     if "category" in net.untrained:
         fit_category(net, [row for rows in worth.values() for row in rows], losses.category)
-    for module in (net.encoder.embeddings, *net.encoder.encoder.layer[: o.frozen]):
-        module.requires_grad_(False)
-    trained = [q for q in net.parameters() if q.requires_grad]
-    heads = [q for name, q in net.named_parameters() if not name.startswith("encoder.")]
-    body = [q for name, q in net.named_parameters() if name.startswith("encoder.") and q.requires_grad]
-    optimizer = torch.optim.AdamW(
-        [{"params": body, "lr": o.rate}, {"params": heads, "lr": o.rate * 10}], weight_decay=0.01
-    )
+    optimizer, trained = optimizer_of(net, o)
     rates = [group["lr"] for group in optimizer.param_groups]
 
     steps = step = 0
     begun = time.time()
     net.train()
+    progress = 0.0
     for epoch in range(o.epochs):
-        rng, rows, sentences = random.Random(epoch + o.seed), [], []
-        for authors, share in ((new, 1.0), (known, o.share)):
-            t1, t2, t3 = (files(kind, only=authors) for kind in ("t1", "t2", "t3"))
-            rows += part(list(pair_rows(t2, t3, rng, negatives=o.negatives, partial=2, near=teacher.near)), share, rng)
-            sentences += part([row for path in t1 for row in worth[path]], share, rng)
-        pairs = [(encode_pair(tokenizer, *renamed(who, a, b)), [label]) for who, a, b, label in rows]
-        work = [("pair", x) for x in batches(pairs, o.batch)] + [("sentence", x) for x in batches(sentences, o.batch)]
-        random.shuffle(work)
-        if not epoch:
-            steps = len(work) * o.epochs
-            count = collections.Counter(RELATION[label] for _, (label,) in pairs)
-            print(
-                f"{len(sentences)} sentences, {len(pairs)} pairs {dict(count)}, {len(work)} steps an epoch", flush=True
-            )
+        if progress >= 1:
+            break
+        work = batches_of(epoch, shares, worth, tokenizer, teacher, o)
+        steps = steps or len(work) * o.epochs
         for kind, (ids, mask, labels) in work:
             # The rate falls with the clock where --minutes would be over before the epochs are.
             progress = max(step / steps, (time.time() - begun) / (60 * o.minutes))
@@ -96,6 +74,45 @@ def main():
         torch.save(net.state_dict(), o.out)
 
 
+def read_texts(tokenizer, hold):
+    """Encoded sentences of T1 by file, with their labels, and all texts whose vectors are kept near the base's."""
+    worth, texts = {}, []
+    for path in files("t1", hold=hold):
+        rows = list(sentence_rows([path]))
+        worth[path] = [(encode_pair(tokenizer, text, context), labels) for text, context, *labels in rows]
+        texts += [text for text, *_ in rows]
+    texts += [row[side] for row in lines(files("t2", hold=hold)) for side in "ab"]
+    texts += [b["t"] for row in lines(files("t3", hold=hold)) for b in row["beliefs"] + row["later"]]
+    return worth, texts
+
+
+def optimizer_of(net, o):
+    """The optimizer, whose heads learn ten times as fast as the layers that are not frozen, and what it trains."""
+    for module in (net.encoder.embeddings, *net.encoder.encoder.layer[: o.frozen]):
+        module.requires_grad_(False)
+    heads = [q for name, q in net.named_parameters() if not name.startswith("encoder.")]
+    body = [q for name, q in net.named_parameters() if name.startswith("encoder.") and q.requires_grad]
+    groups = [{"params": body, "lr": o.rate}, {"params": heads, "lr": o.rate * 10}]
+    return torch.optim.AdamW(groups, weight_decay=0.01), body + heads
+
+
+def batches_of(epoch, shares, worth, tokenizer, teacher, o):
+    """The batches of an epoch in random order: (kind, (ids, mask, labels))."""
+    rng, rows, sentences = random.Random(epoch + o.seed), [], []
+    for authors, share in shares:
+        t1, t2, t3 = (files(kind, only=authors) for kind in ("t1", "t2", "t3"))
+        rows += part(list(pair_rows(t2, t3, rng, negatives=o.negatives, partial=2, near=teacher.near)), share, rng)
+        rows += part(list(stray_pairs(t2, rng, near=teacher.near)), share * o.strays, rng)
+        rows += part(list(told_again(t3, rng)), share, rng)
+        sentences += part([row for path in t1 for row in worth[path]], share, rng)
+    pairs = [(encode_pair(tokenizer, *renamed(who, a, b)), [label]) for who, a, b, label in rows]
+    work = [("pair", x) for x in batches(pairs, o.batch)] + [("sentence", x) for x in batches(sentences, o.batch)]
+    random.shuffle(work)
+    count = dict(collections.Counter(RELATION[label] for _, (label,) in pairs))
+    print(f"{len(sentences)} sentences, {len(pairs)} pairs {count}, {len(work)} steps in epoch {epoch}", flush=True)
+    return work
+
+
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("out")
@@ -108,6 +125,9 @@ def arguments():
     p.add_argument("--minutes", type=float, default=600, help="the longest that training may take")
     p.add_argument(
         "--negatives", type=int, default=4, help="unrelated beliefs for each later sentence of a little life"
+    )
+    p.add_argument(
+        "--strays", type=float, default=0.7, help="part of the T2 sentences that meet a belief of another pair, too"
     )
     p.add_argument("--batch", type=int, default=24)
     p.add_argument("--rate", type=float, default=1e-4)
@@ -189,6 +209,42 @@ def pair_rows(t2, t3, rng, *, negatives, partial=1, near=None):
             first = (negatives + 1) // 2
             for n in rest[:first] + rng.sample(rest[first:], min(negatives - first, max(0, len(rest) - first))):
                 yield who, beliefs[n], text, RELATION.index("IRRELEVANT")
+
+
+def stray_pairs(t2, rng, *, near, among=8):
+    """(who, belief, later sentence, IRRELEVANT): each later sentence of T2 with a belief of the author's other pairs.
+
+    Every second belief is the nearest of `among` by `near`, and every third was itself said later. The pairs of T2 are
+    of one matter each, so that without these whatever tells of an end or a change seems to end anything.
+    """
+    for path in t2:
+        rows = list(lines([path]))
+        for n, row in enumerate(rows):
+            side = "a" if n % 3 else "b"
+            others = [other for other in rows if other["who"] != row["who"] or other["a"] != row["a"]]
+            others = rng.sample(others, min(among, len(others)))
+            other = max(others, key=lambda one: near(one[side], row["b"])) if n % 2 else others[0]
+            belief = re.sub(rf"\b{re.escape(other['who'])}(?=s?\b)", row["who"], other[side])
+            yield row["who"], spoken(row["who"], belief), f"{row['who']}: {row['b']}", RELATION.index("IRRELEVANT")
+
+
+def told_again(t3, rng):
+    """(who, change, later sentence, relation) of T3: who contradicts a belief twice mostly tells the same change again.
+
+    Nine in ten of these pairs do. Each comes with two sentences that bear on none of the beliefs that the change ends.
+    """
+    for row in lines(t3):
+        who = row["who"]
+        for n, change in enumerate(row["later"]):
+            ended = {number for number, relation in change["v"].items() if relation == "CONTRADICTS"}
+            after = row["later"][n + 1 :]
+            again = [one for one in after if any(one["v"].get(number) == "CONTRADICTS" for number in ended)]
+            rest = [one for one in after if not ended & one["v"].keys()]
+            said = spoken(who, change["t"])
+            for one in again:
+                yield who, said, f"{who}: {one['t']}", RELATION.index("SUPPORTS")
+            for one in rng.sample(rest, min(2 * len(again), len(rest))):
+                yield who, said, f"{who}: {one['t']}", RELATION.index("IRRELEVANT")
 
 
 def spoken(who, text):

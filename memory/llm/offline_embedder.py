@@ -22,7 +22,7 @@ from memory.llm.types import DIMENSIONS, Embedded, reject_blank, unit_rows
 NAME = "engram-offline-1"
 READER_SHARE = 0.6  # of a cosine; from 0.5 to 0.7 the right memories are found alike
 _MEANING, _WORDS = np.float32(READER_SHARE**0.5), np.float32((1 - READER_SHARE) ** 0.5)
-PIECE_TOKENS = 250  # of a text that is embedded in pieces; the encoder reads 512, and took far fewer in training
+PIECE_TOKENS = 250  # of a text that is embedded in pieces: no more than the reader takes of a text
 
 
 class OfflineEmbedder:

@@ -183,8 +183,10 @@ class _Session:
 
     def _read_sentence(self, sentence: _Sentence) -> None:
         """Say what a sentence does to the beliefs near it, and state it where it says something of its own."""
+        if is_question(sentence.text):  # it asserts nothing
+            return
         same = self.by_words.get(words_key(spoken(sentence.person, sentence.text)))
-        if same and not is_question(sentence.text):
+        if same:
             if same.message != sentence.message:
                 self._say(sentence, same, BeliefWord.SUPPORTS)
             return
@@ -231,7 +233,7 @@ class _Session:
                 belief.until = ""
 
     def _is_statement(self, sentence: _Sentence, *, replaces: str) -> bool:
-        if is_question(sentence.text) or count_words(sentence.text) < _FEWEST_WORDS:
+        if count_words(sentence.text) < _FEWEST_WORDS:
             return False
         if len(quote(sentence.person, sentence.text).split()) > LONGEST_STATEMENT:
             return False

@@ -44,7 +44,7 @@ _CATEGORIES = (
     Category.COMMITMENT,
     Category.SKILL,
 )
-_PAIR_TOKENS = 160  # of a pair with its four marks, as in training; what is longer is cut at the longer side
+_PAIR_TOKENS = 140  # of a pair with its four marks, as in training; what is longer is cut at the longer side
 _VECTOR_TOKENS = 260  # of a text whose vector is asked for; in training 96, beyond which the base knows its way
 _LONGEST_TEXT = 2_000  # characters that are tokenised: far more than the tokens that are read
 _CACHED = 20_000  # texts and pairs; beliefs are compared again and again (31 MB of vectors)
@@ -69,21 +69,26 @@ class Reader:
 
     @cached_property
     def name(self) -> str:
-        """Return the reader's name, which changes with its file: "engram-reader-1@3f2a…"."""
+        """Return the reader's name, which changes with its files: "engram-reader-1@3f2a…"."""
         return f"{NAME}@{self.version}"
 
     @cached_property
     def version(self) -> str:
-        """Return the first 12 hex digits of the SHA-256 of the ONNX file; raise ModelUnavailable without one."""
-        try:
-            with (self._folder / WEIGHTS).open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()[:12]
-        except OSError as error:
-            raise ModelUnavailable(f"{self._folder / WEIGHTS} cannot be read: {error}") from error
+        """Return the first 12 hex digits of the SHA-256 of all its files: its answers hang on each.
+
+        Raise ModelUnavailable where one cannot be read.
+        """
+        digest = hashlib.sha256()
+        for name in (WEIGHTS, TOKENIZER, CENTRES):
+            try:
+                digest.update((self._folder / name).read_bytes())
+            except OSError as error:
+                raise ModelUnavailable(f"{self._folder / name} cannot be read: {error}") from error
+        return digest.hexdigest()[:12]
 
     def load(self) -> None:
         """Load the model now, before a fork say; raise ModelUnavailable that names the file."""
-        self._run(["vector"], [_START, _END])
+        _ = self._session, self._tokenizer, self._centres
 
     def worth(self, pairs: Sequence[TextPair]) -> NDArray[np.float32]:
         """Return the probabilities (n, 4) of none, event, lasting, change for sentences with their messages."""

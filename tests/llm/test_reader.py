@@ -8,12 +8,15 @@ import pytest
 from memory.domain.taxonomy import Category
 from memory.llm.onnx_models import ModelUnavailable
 from memory.llm.reader import (
+    CENTRES,
     CHANGE,
     CONTRADICTS,
+    FOLDER,
     IRRELEVANT,
     LASTING,
     NONE,
     SUPPORTS,
+    TOKENIZER,
     WEIGHTS,
     Reader,
     reader,
@@ -24,9 +27,14 @@ READER = reader()
 BELIEF = "Jonna: my piano lesson is on Wednesdays"
 
 
-def test_the_name_changes_with_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("changed", [WEIGHTS, TOKENIZER, CENTRES])
+def test_the_name_changes_with_each_file(changed: str, tmp_path: Path) -> None:
     """What one training answered never passes for what another would."""
-    (tmp_path / WEIGHTS).write_bytes(b"another training")
+    for name in (WEIGHTS, TOKENIZER, CENTRES):
+        (tmp_path / name).symlink_to(FOLDER / name)
+    assert Reader(folder=tmp_path).version == READER.version
+    (tmp_path / changed).unlink()
+    (tmp_path / changed).write_bytes(b"another training")
     assert READER.name.startswith("engram-reader-1@")
     assert len(READER.version) == 12
     assert Reader(folder=tmp_path).name != READER.name
