@@ -221,8 +221,10 @@ def stray_pairs(t2, rng, *, near, among=8):
         rows = list(lines([path]))
         for n, row in enumerate(rows):
             side = "a" if n % 3 else "b"
-            others = [other for other in rows if other["who"] != row["who"] or other["a"] != row["a"]]
-            others = rng.sample(others, min(among, len(others)))
+            strangers = [other for other in rows if other["who"] != row["who"]]  # one person tells a thing twice
+            others = rng.sample(strangers, min(among, len(strangers)))
+            if not others:
+                continue
             other = max(others, key=lambda one: near(one[side], row["b"])) if n % 2 else others[0]
             belief = re.sub(rf"\b{re.escape(other['who'])}(?=s?\b)", row["who"], other[side])
             yield row["who"], spoken(row["who"], belief), f"{row['who']}: {row['b']}", RELATION.index("IRRELEVANT")
@@ -240,11 +242,11 @@ def told_again(t3, rng):
             after = row["later"][n + 1 :]
             again = [one for one in after if any(one["v"].get(number) == "CONTRADICTS" for number in ended)]
             rest = [one for one in after if not ended & one["v"].keys()]
-            said = spoken(who, change["t"])
+            belief = spoken(who, change["t"])
             for one in again:
-                yield who, said, f"{who}: {one['t']}", RELATION.index("SUPPORTS")
+                yield who, belief, f"{who}: {one['t']}", RELATION.index("SUPPORTS")
             for one in rng.sample(rest, min(2 * len(again), len(rest))):
-                yield who, said, f"{who}: {one['t']}", RELATION.index("IRRELEVANT")
+                yield who, belief, f"{who}: {one['t']}", RELATION.index("IRRELEVANT")
 
 
 def spoken(who, text):

@@ -42,11 +42,11 @@ class HistoryInline(ReadOnlyInline[BeliefEvent, Belief]):
 
     @admin.display(description="who")
     def who(self, event: BeliefEvent) -> str:
-        return str((event.pgh_context or {}).get("actor", NOTHING))
+        return event.actor or NOTHING
 
     @admin.display(description="why")
     def why(self, event: BeliefEvent) -> str:
-        return words_of_reason(str((event.pgh_context or {}).get("reason", event.pgh_label)))
+        return words_of_reason(event.reason or event.pgh_label)
 
 
 @admin.register(Transition)

@@ -107,16 +107,10 @@ class ChangeSerializer(serializers.ModelSerializer[Any]):
         )  # fmt: skip
 
     def get_actor(self, event: BeliefEvent) -> str:
-        return _context_entry(event, "actor")
+        return event.actor
 
     def get_reason(self, event: BeliefEvent) -> str:
-        return _context_entry(event, "reason")
-
-
-def _context_entry(event: BeliefEvent, name: str) -> str:
-    """Return what was said of a change; nothing for one made by hand in the database."""
-    said: str = (event.pgh_context or {}).get(name, "")
-    return said
+        return event.reason
 
 
 class EvidenceSerializer(serializers.Serializer[Any]):

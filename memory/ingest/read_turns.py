@@ -57,7 +57,7 @@ def read_conversation(*, conversation: Conversation, now: datetime) -> int:
     count, budget = 0, extraction_budget(call_seconds=settings.POLICY.reading.seconds)
     with leased_stream(workspace_id=conversation.workspace_id, name=stream_of(first)) as is_ours:
         # Asked anew each time: a flush that found the stream taken has left its messages to us.
-        while is_ours and (batches := plan_batches(episodes=_oldest_of(_select_unread(conversation)))):
+        while is_ours and (batches := plan_batches(episodes=_select_unread(conversation))):
             messages = batches[0].messages
             if not _read(conversation, messages, budget, now):
                 break
@@ -81,7 +81,9 @@ def _keeps_beliefs(conversation: Conversation) -> bool:
 
 
 def _select_unread(conversation: Conversation) -> EpisodeQuerySet:
-    """Select what was said in turns of this stream (F2), in whichever conversation, and is free to be read.
+    """Select what was said first in turns of this stream (F2), in whichever conversation, and is free to be read.
+
+    As many messages as one batch may take.
 
     A cycle has leased the rest, or could not read it: that waits for the next cycle. What was said after turns of
     another conversation that are due waits for these, so that messages are read in the order in which they were said.
@@ -93,11 +95,7 @@ def _select_unread(conversation: Conversation) -> EpisodeQuerySet:
     free = Episode.objects.filter(pk__in=told, state=ConsolidationState.NEW).exclude(state_reason__startswith=UNREAD)
     due = stream.exclude(pk=conversation.pk).filter(due_since__isnull=False)
     oldest = Turn.objects.filter(conversation__in=due).waiting().aggregate(at=Min("occurred_at"))["at"]
-    return select_unread(episodes=free.filter(occurred_at__lt=oldest) if oldest else free)
-
-
-def _oldest_of(unread: EpisodeQuerySet) -> EpisodeQuerySet:
-    """Keep as many messages as one batch may take."""
+    unread = select_unread(episodes=free.filter(occurred_at__lt=oldest) if oldest else free)
     first: EpisodeQuerySet = unread.order_by("occurred_at", "number")[: settings.POLICY.reading.messages]
     return first
 

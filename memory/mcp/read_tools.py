@@ -281,8 +281,8 @@ def _expand_belief(belief: Belief, caller: Caller, page: int) -> Expanded:
                 status=event.status,
                 confidence=event.confidence,
                 evidence_count=event.evidence_count,
-                actor=(event.pgh_context or {}).get("actor", ""),
-                reason=(event.pgh_context or {}).get("reason", ""),
+                actor=event.actor,
+                reason=event.reason,
             )
             for event in reversed(changes_of(belief=belief).order_by("-pgh_id")[:_PAGE])
         ],

@@ -84,6 +84,16 @@ class BeliefEvent(_BeliefRecord):  # type: ignore[misc]  # pghistory makes the c
     def __str__(self) -> str:
         return f"{self.pgh_obj_id} {self.pgh_label}"
 
+    @property
+    def actor(self) -> str:
+        """Return who made the change, "" for one that was made by hand in the database."""
+        return str((self.pgh_context or {}).get("actor", ""))
+
+    @property
+    def reason(self) -> str:
+        """Return why it was made, "" likewise."""
+        return str((self.pgh_context or {}).get("reason", ""))
+
 
 class Transition(models.Model):
     """One change of the status of a belief or an episode."""

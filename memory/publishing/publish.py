@@ -24,7 +24,7 @@ from django.db.models.functions import Ln, Now
 from memory.domain.errors import EngramError
 from memory.domain.evidence import Verdict
 from memory.domain.identity import ActorKind
-from memory.domain.lifecycle import WORKSPACE_ERRORS, BeliefStatus, Reason
+from memory.domain.lifecycle import WORKSPACE_ERRORS, BeliefStatus
 from memory.domain.promotion import Publishable, Selection, Step, choose_beliefs
 from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.gates import is_closed
@@ -251,8 +251,8 @@ def _find_gone(beliefs: QuerySet[Belief]) -> set[str]:
     by_hand = Q()
     for kind in (ActorKind.PERSON, ActorKind.KEY, ActorKind.COMMAND):
         by_hand |= Q(by__startswith=f"{kind} ")
-    has_ended = Q(status=BeliefStatus.INVALIDATED, status_reason=Reason.CHANGED)
-    gone = Q(status__in=(*_LIVES_ON, *_TAKEN_AWAY)) | (by_hand & ~has_ended)
+    by_hand &= ~Q(pk__in=Belief.objects.closed().values("pk"))
+    gone = Q(status__in=(*_LIVES_ON, *_TAKEN_AWAY)) | by_hand
     no = Evidence.objects.filter(belief=OuterRef("pk"), kind=EvidenceKind.CURATOR, verdict=Verdict.CONTRADICTS)
     corrected = beliefs.filter(Exists(no))
     return {*ended.filter(gone).values_list("pk", flat=True), *corrected.values_list("pk", flat=True)}

@@ -57,14 +57,18 @@ def render_beliefs(*, trusted: Sequence[TrustedBelief], former: Sequence[FormerB
         _block(
             "## Former Beliefs",
             (
-                f"[NO LONGER TRUE] {one_line(one.statement)} (was: {one.was:.2f}, "
-                f"{f'ended: {one.ended_on:%Y-%m-%d}' if one.ended_on else f'now: {one.now:.2f}'}, "
-                f"demoted: {one.demoted_on:%Y-%m-%d})"
-                for one in former
+                _former_line(one) for one in former
             ),
         ),
     ]  # fmt: skip
     return _between(BELIEFS_BEGIN, blocks, BELIEFS_END)
+
+
+def _former_line(one: FormerBelief) -> str:
+    today = f"ended: {one.ended_on:%Y-%m-%d}" if one.ended_on else f"now: {one.now:.2f}"
+    return (
+        f"[NO LONGER TRUE] {one_line(one.statement)} (was: {one.was:.2f}, {today}, demoted: {one.demoted_on:%Y-%m-%d})"
+    )
 
 
 def render_memories(*, memories: Sequence[GraduatedMemory]) -> str:

@@ -139,11 +139,11 @@ def _names_of_person(rows: Sequence[Episode]) -> list[str]:
     Who speaks under a name that shares no word with the user's is somebody else; where no id names the user, several
     speakers are several people.
     """
-    spoken = list(dict.fromkeys(name_speaker(user=row.user, speaker=row.speaker) for row in rows))
+    speakers = list(dict.fromkeys(name_speaker(user=row.user, speaker=row.speaker) for row in rows))
     own = name_user(user=rows[0].user)
     if not own:
-        return spoken if len(spoken) == 1 else [NOBODY]
-    return [name for name in spoken if own.casefold() in name.casefold().split()] or [own]
+        return speakers if len(speakers) == 1 else [NOBODY]
+    return [name for name in speakers if own.casefold() in name.casefold().split()] or [own]
 
 
 def _with_context(rows: Sequence[Episode], now: datetime, *, shown_anyway: Collection[str]) -> list[Message]:

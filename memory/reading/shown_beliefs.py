@@ -62,9 +62,9 @@ def _nearest_of(beliefs: BeliefQuerySet, messages: Sequence[Episode], *, most: i
     rows = list(beliefs)
     if len(rows) <= most:
         return rows
-    likeness, said = _Likeness.of(rows), [_words(message.text) for message in messages]
+    likeness, message_words = _Likeness.of(rows), [_words(message.text) for message in messages]
     by_vector = _vector_scores(rows, messages)
-    scores = {row.pk: by_vector.get(row.pk, 0.0) + likeness.of_words(row, said) for row in rows}
+    scores = {row.pk: by_vector.get(row.pk, 0.0) + likeness.of_words(row, message_words) for row in rows}
     kept = sorted(scores, key=lambda key: (-scores[key], key))[: settings.POLICY.reading.nearest_beliefs]
     return [row for row in rows if row.pk in kept]
 
@@ -93,9 +93,9 @@ class _Likeness:
         rare = frozenset(word for word, count in counts.items() if count <= max(2, _RARE_SHARE * len(rows)))
         return cls(words=words, rare=rare)
 
-    def of_words(self, row: Belief, said: Sequence[frozenset[str]]) -> float:
+    def of_words(self, row: Belief, message_words: Sequence[frozenset[str]]) -> float:
         own = self.words[row.pk] & self.rare
-        return max((len(own & words) for words in said), default=0) / 2
+        return max((len(own & words) for words in message_words), default=0) / 2
 
 
 def _words(text: str) -> frozenset[str]:

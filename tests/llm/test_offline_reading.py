@@ -223,13 +223,13 @@ def test_a_batch_is_read_the_same_as_its_messages_one_by_one() -> None:
 
 @pytest.mark.slow
 def test_a_hundred_sentences_and_pairs_are_read_in_seconds() -> None:
-    """The measured rate is some 100 a second and core; beside six other test runs on two cores a tenth will do."""
+    """The measured rate is some 100 a second of processor time; here a fifth will do, whoever else is busy."""
     pairs = [(f"Jonna: room {n} is painted green", f"Jonna: we painted room {n} blue") for n in range(100)]
     fresh = Reader()
     fresh.load()
-    began = time.perf_counter()
+    began = time.process_time()
     fresh.relation(pairs)
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 5
 
 
 def test_worth_knows_small_talk() -> None:
