@@ -1,6 +1,7 @@
 """A scripted world whose cycles are run by real workers."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,12 +81,13 @@ def world(transactional_db: None, server: TroubledServer, settings: Settings) ->
 
 @pytest.fixture
 def patience(world: World, settings: Settings) -> dict[str, str]:
-    """Let leases last longer where nothing dies, in this process too; return what its workers need for that.
+    """Let leases and calls last longer where nothing dies, in this process too; return what its workers need for that.
 
-    Work that a slow machine holds up for two seconds would look abandoned, and be done again. A chord that counts each
-    result twice waits for the sweeper, and the sweeper for a lease: so it is not much longer.
+    Work that a slow machine holds up for two seconds would look abandoned, a call that it holds up for five would time
+    out, and both would be done again. A chord that counts each result twice waits for the sweeper, and the sweeper for
+    a lease: so it is not much longer.
     """
-    longer = {"ENGRAM_BUDGET_LEASE_SECONDS": "8"}
+    longer = {"ENGRAM_BUDGET_LEASE_SECONDS": "8", "ENGRAM_BUDGET_CALL_SECONDS": "30"}
     settings.POLICY = policy_from_environment(TIMEOUTS | longer)
     return longer
 
@@ -109,9 +111,11 @@ def undisturbed(world: World, workforce: Workforce, server: TroubledServer) -> O
         calm = World(server=server, workspace=factories.workspace())
         tell_story(calm)
         workforce.worker()
+        begun = time.monotonic()
         cycle = await_end(begin(calm))
+        seconds = time.monotonic() - begun
         check_whole(cycle)
-        _KNOWN["outcome"] = read_outcome(calm.workspace)
+        _KNOWN["outcome"] = read_outcome(calm.workspace, seconds=seconds)
         server.log.clear()
         server.embed, server.script = world.directions, world.answer
     return _KNOWN["outcome"]

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils import timezone
@@ -30,6 +30,7 @@ class Outcome:
     evidence: dict[tuple[str, str], tuple[Any, ...]]
     episodes: dict[str, str]
     changes: list[tuple[str, str, str]]
+    seconds: float = field(compare=False, default=0.0)  # what the cycle took
 
 
 def tell_story(world: World) -> None:
@@ -79,7 +80,7 @@ def await_end(cycle: Cycle) -> Cycle:
     return wait_for_cycle(cycle.pk, on_look=look)
 
 
-def read_outcome(workspace: Workspace) -> Outcome:
+def read_outcome(workspace: Workspace, *, seconds: float = 0.0) -> Outcome:
     """Read what a workspace holds."""
     beliefs = Belief.objects.for_workspace(workspace.pk)
     evidence = Evidence.objects.for_workspace(workspace.pk)
@@ -94,6 +95,7 @@ def read_outcome(workspace: Workspace) -> Outcome:
         },
         episodes=dict(episodes.values_list("text", "state")),
         changes=sorted(changes.values_list("parent__statement", "kind", "child__statement")),
+        seconds=seconds,
     )
 
 
