@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import takewhile
 
 BELIEFS_BEGIN, BELIEFS_END = "<!-- ENGRAM:BELIEFS:BEGIN -->", "<!-- ENGRAM:BELIEFS:END -->"
 MEMORIES_BEGIN, MEMORIES_END = "<!-- ENGRAM:MEMORIES:BEGIN -->", "<!-- ENGRAM:MEMORIES:END -->"
@@ -128,12 +129,14 @@ def put_sections(*, content: bytes, beliefs: str, memories: str) -> bytes:
 def take_sections(*, content: bytes) -> bytes:
     """Return a file's bytes without our sections.
 
-    A marker without its other half is no section, and stays. Two that would become a pair by what is taken from between
-    them go, and the text between them stays: it was outside before.
+    A marker that lost its other half goes with the lines of ours beside it; where none are, it is a person's, and
+    stays. Two that would become a pair by what is taken from between them go, and the text between them stays: it was
+    outside before.
     """
     bom, body = _split_mark(content)
     for pattern in _SECTIONS:
         body = pattern.sub(_between_lines, body)
+    body = _take_halves(body)
     while (freed := _unwrap(body)) != body:
         body = freed
     return bom + body
@@ -152,6 +155,50 @@ def _between_lines(section: re.Match[bytes]) -> bytes:
     body, begin = section.string, section.start()
     is_joined = begin > 0 and body[begin - 1 : begin] not in (b"\n", b"\r") and section.end() < len(body)
     return section["ending"] if is_joined else b""
+
+
+def _take_halves(body: bytes) -> bytes:
+    """Return a text without the halves of our sections whose other marker somebody took away."""
+    lines = body.splitlines(keepends=True)
+    taken: set[int] = set()
+    for number, line in enumerate(lines):
+        if any(line.rstrip().endswith(marker) for marker in _BEGINNINGS):
+            beside = range(number + 1, len(lines))
+        elif line.strip() in _ENDINGS:
+            beside = range(number - 1, -1, -1)
+        else:
+            continue
+        if ours := _our_lines(lines, beside):
+            taken.update((number, *ours))
+    return b"".join(_before_marker(line) if number in taken else line for number, line in enumerate(lines))
+
+
+def _our_lines(lines: Sequence[bytes], beside: range) -> list[int]:
+    """Return which of the lines beside a marker are ours: up to the last belief or memory, and the blank one after."""
+    ours = list(takewhile(lambda place: _IS_OURS.fullmatch(lines[place].rstrip()), beside))
+    if not any(lines[place].startswith(b"-") for place in ours):
+        return []
+    begins = b"-" if beside.step > 0 else (b"-", b"#")
+    end = 1 + max(n for n, place in enumerate(ours) if lines[place].startswith(begins))
+    if beside.step > 0 and end < len(ours) and not lines[ours[end]].strip():
+        end += 1
+    return ours[:end]
+
+
+_BEGINNINGS = BELIEFS_BEGIN.encode(), MEMORIES_BEGIN.encode()
+_ENDINGS = BELIEFS_END.encode(), MEMORIES_END.encode()
+_IS_OURS = re.compile(
+    rb"|## (?:Former )?Beliefs|## \d{4}-\d\d-\d\d"
+    rb"|- .+ \(confidence: \d\.\d\d, evidence: \d+\)"
+    rb"|- \[NO LONGER TRUE\] .+ \(was: \d\.\d\d, (?:now|ended): [\d.-]+, demoted: \d{4}-\d\d-\d\d\)"
+    rb"|- .+\xc2\xa0\(\d{4}-\d\d-\d\d\)"
+)
+
+
+def _before_marker(line: bytes) -> bytes:
+    """Return what stays of a line of ours: a person's words, where the memories' first marker was put behind them."""
+    own, marker, ending = line.partition(MEMORIES_BEGIN.encode())
+    return own + ending if marker and own else b""
 
 
 def _unwrap(body: bytes) -> bytes:

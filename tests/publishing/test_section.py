@@ -119,6 +119,23 @@ def test_a_marker_that_lost_its_other_half_stays_and_a_new_section_comes_above()
     assert content == SECTION.encode() + broken
 
 
+def test_half_a_section_goes_with_the_lines_that_are_ours_by_their_form() -> None:
+    """Whoever loses a marker would keep beliefs of that day in the file for ever."""
+    for lost in (BELIEFS_BEGIN, BELIEFS_END, MEMORIES_BEGIN, MEMORIES_END):
+        whole = put_sections(content=b"# Mine\n\n- milk (2 l)\n", beliefs=SECTION, memories=MEMORIES)
+        broken = whole.replace(f"{lost}\n".encode(), b"")
+        assert take_sections(content=broken) == b"# Mine\n\n- milk (2 l)\n"
+
+
+def test_half_a_section_takes_no_line_of_a_person_with_it() -> None:
+    """Ours end at the last belief; a heading, a list and a blank line after them are theirs."""
+    mine = "\n## 2026-03-01\n\n- milk (2 l)\n"
+    broken = SECTION.replace(f"{BELIEFS_END}\n", mine)
+    assert take_sections(content=broken.encode()) == mine.encode()
+    behind = f"- milk{MEMORIES}".replace(MEMORIES_END, "and bread")
+    assert take_sections(content=behind.encode()) == b"- milk\nand bread\n"
+
+
 def test_a_pair_that_is_left_around_a_section_goes_and_the_text_in_it_stays() -> None:
     """Else the next pass would take them for a section, and what a person wrote between them."""
     begin, end = f"{BELIEFS_BEGIN}\n".encode(), f"{BELIEFS_END}\n".encode()
