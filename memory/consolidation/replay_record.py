@@ -19,7 +19,7 @@ from django.db.models.functions import Lag
 from memory.consolidation.curator_actions import CuratorAction
 from memory.consolidation.sources import hash_members
 from memory.consolidation.undo import is_undone_change, read_undone_cycles
-from memory.domain.identity import REBUILD_ACTOR, Actor, ActorKind, cycle_actor, read_actor
+from memory.domain.identity import REBUILD_ACTOR, REBUILD_NAMES, Actor, ActorKind, cycle_actor, read_actor
 from memory.domain.lifecycle import CHALLENGES, BeliefStatus, JobState, Reason
 from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.gates import IMMEDIATE_REASONS
@@ -236,7 +236,7 @@ def _read_announced_ends(record: ReplayRecord) -> Iterator[CuratorEvent]:
     events = BeliefEvent.objects.filter(pgh_obj__in=list(record.made)).annotate(was_until=before).order_by("pgh_id")
     for event in events.filter(pgh_context__reason=Reason.ANNOUNCED):
         actor = read_actor(event.pgh_context["actor"])
-        if event.valid_until != event.was_until and actor.kind != ActorKind.CYCLE and actor != REBUILD_ACTOR:
+        if event.valid_until != event.was_until and actor.kind != ActorKind.CYCLE and str(actor) not in REBUILD_NAMES:
             yield CuratorEvent(
                 belief_id=event.pgh_obj_id,
                 act=None,
@@ -253,7 +253,7 @@ def _read_status_changes(record: ReplayRecord, leavings: Sequence[Withdrawal]) -
     left = {(leaving.actor, leaving.at) for leaving in leavings}
     undoings = read_undone_cycles(workspace_id=record.workspace.pk)
     changes = Transition.objects.for_workspace(record.workspace.pk).filter(belief__in=list(record.made))
-    by_hand = changes.exclude(actor__startswith=f"{ActorKind.CYCLE} ").exclude(actor=str(REBUILD_ACTOR))
+    by_hand = changes.exclude(actor__startswith=f"{ActorKind.CYCLE} ").exclude(actor__in=REBUILD_NAMES)
     for change in by_hand.order_by("pk"):
         if is_archived_by_withdrawal(change=change, leavings=left) or _follows_evidence(change):
             continue
@@ -277,7 +277,7 @@ def _read_pin_changes(record: ReplayRecord) -> Iterator[CuratorEvent]:
     turned = events.filter(was_pinned__isnull=False).exclude(is_pinned=F("was_pinned")).order_by("pgh_id")
     for event in turned.filter(pgh_context__isnull=False):
         actor = read_actor(event.pgh_context["actor"])
-        if actor.kind != ActorKind.CYCLE and actor != REBUILD_ACTOR:
+        if actor.kind != ActorKind.CYCLE and str(actor) not in REBUILD_NAMES:
             yield CuratorEvent(
                 belief_id=event.pgh_obj_id,
                 act=CuratorAction.PIN if event.is_pinned else CuratorAction.UNPIN,

@@ -21,7 +21,7 @@ from memory.consolidation.episode_states import resettle_after_split
 from memory.consolidation.related_beliefs import find_unjudged_pairs
 from memory.consolidation.sources import read_episodes
 from memory.domain.errors import EngramError
-from memory.domain.identity import REBUILD_ACTOR, Actor, ActorKind, cycle_actor
+from memory.domain.identity import REBUILD_NAMES, Actor, ActorKind, cycle_actor
 from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, IllegalTransitionError, JobState, Reason
 from memory.history import attribute_changes, states_before, states_left_by
 from memory.ledger.confidence import recompute_beliefs
@@ -272,7 +272,7 @@ def read_status_origins(*, cycle: Cycle, beliefs: Sequence[Belief]) -> dict[str,
 
     What cycles did that are undone by now, and their undoing, count for nothing; nor does what rebuilding set right.
     """
-    rows = Transition.objects.filter(belief__in=[belief.pk for belief in beliefs]).exclude(actor=str(REBUILD_ACTOR))
+    rows = Transition.objects.filter(belief__in=[belief.pk for belief in beliefs]).exclude(actor__in=REBUILD_NAMES)
     undoings = read_undone_cycles(workspace_id=cycle.workspace_id)
     counting: dict[str, list[Transition]] = {belief.pk: [] for belief in beliefs}
     for row in rows.order_by("pk"):

@@ -72,7 +72,8 @@ class ActorKind(StrEnum):
     CYCLE = "cycle"
     KEY = "key"
     PERSON = "person"
-    COMMAND = "command"
+    COMMAND = "command"  # that a person gave
+    SYSTEM = "system"  # what runs by itself: nobody's word on anything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +93,13 @@ def read_actor(name: str) -> Actor:
     return Actor(kind=ActorKind(kind), name=rest)
 
 
-# Whoever reads conversations stores what they tell as nobody's own act.
-EXTRACTION_ACTOR = Actor(kind=ActorKind.COMMAND, name="extract_turns")
+EXTRACTION_ACTOR = Actor(kind=ActorKind.SYSTEM, name="extract_turns")  # reads conversations
+MAINTENANCE_ACTOR = Actor(kind=ActorKind.SYSTEM, name="maintain_memory")  # what is done from time to time
 
-# What is done to memories from time to time is nobody's own act either.
-MAINTENANCE_ACTOR = Actor(kind=ActorKind.COMMAND, name="maintain_memory")
-
-# The command that makes beliefs stand as was recorded; what it sets right is nobody's word on them.
-REBUILD_ACTOR = Actor(kind=ActorKind.COMMAND, name="rebuild_beliefs")
+# Makes beliefs stand as was recorded. History that was written before automatic passes had a kind of their own calls it
+# a command.
+REBUILD_ACTOR = Actor(kind=ActorKind.SYSTEM, name="rebuild_beliefs")
+REBUILD_NAMES = (str(REBUILD_ACTOR), f"{ActorKind.COMMAND} {REBUILD_ACTOR.name}")
 
 
 def cycle_actor(cycle_id: str) -> Actor:

@@ -133,7 +133,7 @@ def test_a_repair_is_attributed_and_leaves_the_past_as_it_was(world: World) -> N
     assert difference.columns == {"alpha": (9.0, 4.0)}
     assert list(events.order_by("pgh_id").values())[: len(earlier)] == earlier
     latest = events.latest("pgh_id")
-    assert (latest.alpha, latest.pgh_context["actor"]) == (4.0, "command rebuild_beliefs")
+    assert (latest.alpha, latest.pgh_context["actor"]) == (4.0, "system rebuild_beliefs")
     assert latest.updated_at == world.now + LATER
 
 
@@ -144,7 +144,7 @@ def test_what_no_trigger_keeps_is_kept_when_it_is_repaired(world: World) -> None
     rebuild(world)
     right = _grown(world.only_belief())
     latest = BeliefEvent.objects.latest("pgh_id")
-    assert (_grown(latest), latest.pgh_context["actor"]) == (right, "command rebuild_beliefs")
+    assert (_grown(latest), latest.pgh_context["actor"]) == (right, "system rebuild_beliefs")
 
     last = _supported(world)
     undo_cycle(cycle_id=last.pk, actor=LENA, now=world.now)
@@ -162,7 +162,7 @@ def test_evidence_that_was_put_back_leaves_a_change(world: World) -> None:
 
     latest = BeliefEvent.objects.latest("pgh_id")
     assert (BeliefEvent.objects.count(), latest.alpha, latest.updated_at) == (events + 1, 4.0, world.now + LATER)
-    assert latest.pgh_context == {"actor": "command rebuild_beliefs", "reason": "rebuilt from the recorded cycles"}
+    assert latest.pgh_context == {"actor": "system rebuild_beliefs", "reason": "rebuilt from the recorded cycles"}
 
 
 def _founded(world: World) -> Cycle:
@@ -311,5 +311,5 @@ def test_a_repaired_status_leaves_a_transition(world: World) -> None:
     rebuild(world)
 
     change = Transition.objects.get()
-    assert (change.old, change.new, change.actor) == ("forgotten", "active", "command rebuild_beliefs")
+    assert (change.old, change.new, change.actor) == ("forgotten", "active", "system rebuild_beliefs")
     assert world.only_belief().status_reason == ""

@@ -97,7 +97,7 @@ def test_a_note_that_says_what_an_older_one_says_is_merged_into_it(workspace: Wo
     statuses = dict(Episode.objects.values_list("pk", "status"))
     assert statuses == {first.pk: "active", again.pk: "merged", third.pk: "merged"}
     reasons = set(Transition.objects.values_list("reason", "actor"))
-    assert reasons == {(f"merged into {first.pk}", "command maintain_memory")}
+    assert reasons == {(f"merged into {first.pk}", "system maintain_memory")}
     assert set(Episode.objects.values_list("pk", "merged_into")) == {
         (first.pk, None), (again.pk, first.pk), (third.pk, first.pk),
     }  # fmt: skip

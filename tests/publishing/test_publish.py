@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from memory.consolidation.curation import BeliefText
-from memory.domain.identity import Actor, ActorKind
+from memory.domain.identity import EXTRACTION_ACTOR, Actor, ActorKind
 from memory.domain.lifecycle import BeliefStatus
 from memory.erasure.erase import erase_memories
 from memory.export.exporter import export_workspace
@@ -133,6 +133,15 @@ def test_what_is_doubted_is_a_former_belief_and_then_removed(workspace: Workspac
     assert [belief.promoted_at, belief.demoted_at, belief.published_confidence] == [None] * 3
     steps = PublicationStep.objects.for_workspace(workspace).order_by("pk").values_list("step", flat=True)
     assert list(steps) == ["promote", "demote", "remove"]
+
+
+def test_what_a_pass_takes_away_by_itself_is_a_former_belief_first(workspace: Workspace, file: MemoryFile) -> None:
+    """P4: no person did, so that it is told that it holds no more."""
+    belief = trusted(workspace, "Mia drinks coffee.")
+    cycle(workspace)
+    change_status(belief=belief, new=BeliefStatus.ARCHIVED, reason="doubtful", actor=EXTRACTION_ACTOR, now=NOW)
+    assert cycle(workspace, days=1)["demoted"] == 1
+    assert cycle(workspace, days=2)["removed"] == 1
 
 
 def test_what_is_demoted_between_cycles_stands_there_when_the_next_one_publishes(
