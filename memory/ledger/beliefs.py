@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from memory.domain.errors import EngramError
 from memory.domain.evidence import was_closed_at
 from memory.domain.identity import IdKind, digest_of_statement
-from memory.domain.lifecycle import BeliefStatus, Reason
+from memory.domain.lifecycle import BeliefStatus
 from memory.ledger.confidence import recompute_beliefs
 from memory.ledger.evidence import EvidenceInput, record_evidence
 from memory.ledger.transactions import Author, LineageInput, lock_beliefs, record_lineage
@@ -205,10 +205,11 @@ def check_embedding_model(*, workspace_id: int, model: str) -> None:
 def find_equivalent_in_scope(*, draft: BeliefDraft, vector: StatementVector, besides: Sequence[str] = ()) -> str | None:
     """Return the belief of the same scope and language that says the same, None where none does (B8.5).
 
-    It is active, or was archived for being stale: fresh support brings that back under its id (B14).
+    It is active, or no person archived it: support counts there, and may bring it back under its id (B14).
     """
-    is_stale = Q(status=BeliefStatus.ARCHIVED, status_reason=Reason.STALE_AND_WEAK, archived_by_person_at=None)
-    alike = beliefs_in_same_scope(draft=draft).filter(Q(status=BeliefStatus.ACTIVE) | is_stale).exclude(pk__in=besides)
+    may_return = Q(status=BeliefStatus.ARCHIVED, archived_by_person_at=None)
+    alike = beliefs_in_same_scope(draft=draft).filter(Q(status=BeliefStatus.ACTIVE) | may_return)
+    alike = alike.exclude(pk__in=besides)
     return find_equivalent(
         workspace_id=draft.workspace_id, candidate=draft.as_source(), vector=vector.numbers, among=alike
     )

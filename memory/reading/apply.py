@@ -73,7 +73,7 @@ class FoundedStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeliefVerdict:
-    """What a message says of a belief, as it became evidence; `gained` tells whether that is new."""
+    """What a message says of a belief, as it became evidence; `gained` tells whether that is new and moved it."""
 
     belief_id: str
     episode_id: str
@@ -367,8 +367,10 @@ class _Application:
     def _record(self, verdict: BeliefVerdict, belief: Belief) -> None:
         word = evidence_of(verdict=verdict, call_id=self.answered.call_id)
         [locked] = lock_beliefs([belief.pk])
+        before = _standing(locked)
         gained = record_evidence(said={belief.pk: [word]}, beliefs=[locked], author=self.author)
-        self.applied.verdicts.append(replace(verdict, gained=bool(gained.get(belief.pk))))
+        moved = bool(gained.get(belief.pk)) and _standing(locked) != before
+        self.applied.verdicts.append(replace(verdict, gained=moved))
 
     def _return(self, line: AboutBelief, closed: Belief, episode: Episode) -> None:
         """Open what holds again as a belief of its own, from when that was said, or the day that is named (F1)."""
@@ -397,6 +399,11 @@ class _Application:
         self.applied.statements.append(returned)
         if returned.made and returned.made.belief:
             self.beliefs[line.b] = returned.made.belief  # later messages mean what holds now
+
+
+def _standing(belief: Belief) -> tuple[Any, ...]:
+    """Return what a word may move of a belief."""
+    return belief.alpha, belief.beta, belief.status, belief.valid_until
 
 
 def evidence_of(*, verdict: BeliefVerdict, call_id: int | None) -> EvidenceInput:

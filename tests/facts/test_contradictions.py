@@ -1,6 +1,6 @@
 """What a remembered text does to what is believed, as its reading says (F3, R2, R3), with figures by hand."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -275,13 +275,33 @@ def test_one_text_may_speak_against_several_beliefs(world: World) -> None:
     assert (world.calls("read"), world.calls("contradict")) == (1, 0)
 
 
-def test_an_archived_belief_is_borne_out_and_comes_back(world: World) -> None:
-    """B14: under its id, where vectors find that it says the same."""
-    belief = world.hold(TABS, about="tabs", status="archived", status_reason="stale_and_weak")
+@pytest.mark.parametrize(
+    ("reason", "contradicts", "status"),
+    [
+        ("stale_and_weak", 0, "active"),
+        ("unsupported", 0, "active"),
+        ("doubtful", 2, "active"),
+        ("low_confidence", 9, "archived"),
+    ],
+)
+def test_an_archived_belief_is_borne_out_and_comes_back_under_its_id(
+    world: World, reason: str, contradicts: int, status: str
+) -> None:
+    """B14: what speaks against it still counts, so that no second one begins without that."""
+    belief = world.hold(TABS, about="tabs", contradicts=contradicts, status="archived", status_reason=reason)
     world.directions.place("Ana prefers tabs over spaces!", {"tabs": 0.95})
     told = tell(world, "Ana prefers tabs over spaces!")
     assert actions(told) == [(belief.pk, "reinforced")]
-    assert world.now_of(belief).status == "active"
+    assert (world.now_of(belief).status, numbers(belief)) == (status, (5.0, 1.0 + contradicts))
+
+
+def test_a_word_that_moves_nothing_weakens_nothing(world: World) -> None:
+    """R3: a pinned belief stands beyond its last day, and what is said after that is not of its time (C2)."""
+    belief = world.hold(TABS, about="tabs", is_pinned=True, valid_until=world.now - timedelta(days=1))
+    before = numbers(belief)
+    judges(world, "Spaces by now.", TABS, "CONTRADICTS")
+    assert actions(tell(world, "Spaces by now.")) == []
+    assert numbers(belief) == before
 
 
 @pytest.mark.parametrize("status", ["archived", "forgotten"])
