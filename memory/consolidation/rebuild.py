@@ -244,7 +244,7 @@ COMPARED_COLUMNS = (
     "alpha", "beta", "additive_confidence", "evidence_count", "peak_confidence", "prediction_error",
     "storage_strength", "lineage_depth", "is_pinned", "valid_from", "valid_until",
     "restored_by_person_at", "archived_by_person_at", "created_at", "statement_changed_at",
-    "last_reinforced_at", "archive_due_at",
+    "last_reinforced_at", "last_verified_at", "archive_due_at",
 )  # fmt: skip
 _LINEAGE_COLUMNS = ("workspace_id", "parent_id", "child_id", "kind", "reason", "cycle_id", "created_at")
 

@@ -75,6 +75,7 @@ class EvidenceRow:
     is_founding: bool = False  # the belief was made of it, at birth or by a structural change
     recorded_at: datetime | None = None  # in domain time
     said_at: datetime | None = None  # when its episode occurred, whatever time its claim names
+    is_curators: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,8 +75,9 @@ def _numbers(belief: Belief, rows: Sequence[EvidenceRow]) -> dict[str, Any]:
     weighed = weigh_evidence(rows=rows, policy=policy)
     additive = additive_path(rows=rows, confidence=policy, policy=settings.POLICY.additive)
     is_additive = belief.workspace.is_additive
-    supports = [row.recorded_at for row in rows if row.verdict is Verdict.SUPPORTS and row.base_weight > 0]
-    reinforced_at = max((at for at in supports if at), default=None)
+    supports = [row for row in rows if row.verdict is Verdict.SUPPORTS and row.base_weight > 0]
+    reinforced_at = max((row.recorded_at for row in supports if row.recorded_at), default=None)
+    verified_at = max((row.said_at for row in supports if row.is_curators and row.said_at), default=None)
     wait = archive_due_after(
         confidence=additive[-1] if is_additive else weighed.posterior.mean,
         evidence_count=weighed.evidence_count,
@@ -92,6 +93,7 @@ def _numbers(belief: Belief, rows: Sequence[EvidenceRow]) -> dict[str, Any]:
         "peak_confidence": max(additive) if is_additive else peak_confidence(rows=rows, policy=policy),
         "prediction_error": _error_of(belief, rows, policy),
         "last_reinforced_at": reinforced_at,
+        "last_verified_at": verified_at,
         "archive_due_at": None if wait is None else (reinforced_at or belief.created_at) + wait,
     }
 
@@ -112,7 +114,7 @@ def chosen_confidence(belief: Belief) -> float:
 
 _RECOMPUTED_COLUMNS = (
     "alpha", "beta", "additive_confidence", "evidence_count", "peak_confidence", "prediction_error",
-    "storage_strength", "updated_at", "last_reinforced_at", "archive_due_at", "is_due",
+    "storage_strength", "updated_at", "last_reinforced_at", "last_verified_at", "archive_due_at", "is_due",
 )  # fmt: skip
 
 # Sent for all beliefs of a job in one pipeline; saving each would be a round trip each.
@@ -147,6 +149,7 @@ def read_evidence_rows_of(*, beliefs: Collection[str]) -> dict[str, list[Evidenc
                 is_founding=row["is_founding"],
                 recorded_at=row["created_at"],
                 said_at=row["episode__occurred_at"],
+                is_curators=row["kind"] == EvidenceKind.CURATOR,
             )
         )
     return found
@@ -219,7 +222,7 @@ def _id_batches(workspace_id: int) -> Iterator[list[str]]:
 # The others (peak, when time archives it) hang on settings besides.
 CHECKED_COLUMNS = (
     "alpha", "beta", "evidence_count", "prediction_error", "additive_confidence", "storage_strength",
-    "last_reinforced_at",
+    "last_reinforced_at", "last_verified_at",
 )  # fmt: skip
 
 

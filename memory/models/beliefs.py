@@ -133,7 +133,7 @@ class Belief(models.Model):
     updated_at = models.DateTimeField()
     statement_changed_at = models.DateTimeField()
     last_reinforced_at = models.DateTimeField(null=True, blank=True)
-    last_verified_at = models.DateTimeField(null=True, blank=True)
+    last_verified_at = models.DateTimeField(null=True, blank=True)  # when a curator last bore it out
     promoted_at = models.DateTimeField(null=True, blank=True)
     demoted_at = models.DateTimeField(null=True, blank=True)
     published_confidence = models.FloatField(null=True, blank=True)

@@ -27,5 +27,9 @@ def test_a_correction_stands_before_what_it_corrects(world: World, query: str) -
     correct_belief(belief=Belief.objects.get(), wording=BeliefText(statement="Mia lives in Rome."), author=author)
     results = ask(query, workspace=world.workspace, now=world.now).results
     corrected = Belief.objects.get(statement="Mia lives in Rome.")
+    assert (corrected.last_verified_at, Belief.objects.get(statement="Mia lives in Bergen.").last_verified_at) == (
+        world.now,
+        None,
+    )
     assert results[0].id == corrected.pk
     assert {one.id: one.superseded_by for one in results if one.superseded_by} == {said.episode_id: corrected.pk}
