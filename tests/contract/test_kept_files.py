@@ -46,7 +46,8 @@ def test_an_export_is_recorded_where_that_is_asked_for(keeper: Keeper) -> None:
 def test_an_older_export_is_read_with_the_same_numbers(held: dict[str, Any]) -> None:
     workspace, imported = kept_files.read_export()
     assert as_read(workspace) == held
-    assert (imported.recomputed, kept_files.drift(workspace)) == (0, [])
+    assert kept_files.drift(workspace) == []
+    assert imported.recomputed == 1  # a curator's word has its day since then
 
 
 @pytest.mark.django_db

@@ -87,7 +87,7 @@ def patience(world: World, settings: Settings) -> dict[str, str]:
     out, and both would be done again. A chord that counts each result twice waits for the sweeper, and the sweeper for
     a lease: so it is not much longer.
     """
-    longer = {"ENGRAM_BUDGET_LEASE_SECONDS": "8", "ENGRAM_BUDGET_CALL_SECONDS": "30"}
+    longer = {"ENGRAM_BUDGET_LEASE_SECONDS": "8", "ENGRAM_BUDGET_CALL_SECONDS": "20"}
     settings.POLICY = policy_from_environment(TIMEOUTS | longer)
     return longer
 
