@@ -21,7 +21,6 @@ from torch.nn import functional
 HERE = os.path.dirname(os.path.abspath(__file__))
 NO_CATEGORY = -100  # what cross_entropy leaves out
 RELATION_WEIGHTS = [1.0, 1.5, 1.5, 2.0]
-DRIFT_WEIGHT = 4.0
 WARM_UP = 0.06  # share of the run in which the rate rises
 
 
@@ -61,7 +60,7 @@ def main():
             loss = losses.of(net, kind, ids, mask, labels)
             drift = teacher.drift(net)
             optimizer.zero_grad(set_to_none=True)
-            (loss + DRIFT_WEIGHT * drift).backward()
+            (loss + o.drift * drift).backward()
             nn.utils.clip_grad_norm_(trained, 1.0)
             optimizer.step()
             step += 1
@@ -134,6 +133,7 @@ def arguments():
     p.add_argument(
         "--frozen", type=int, default=4, help="lowest layers that stay as they are, the embeddings with them"
     )
+    p.add_argument("--drift", type=float, default=4.0, help="how strongly vectors are kept near the base's")
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--seed", type=int, default=1)
     return p.parse_args()
