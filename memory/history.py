@@ -130,18 +130,3 @@ def _statuses_as_of(*, episodes: Collection[str], at: datetime) -> dict[str, str
         if changed_at <= at:
             then[episode] = new
     return then
-
-
-def states_before(*, beliefs: Collection[str], actor: Actor) -> dict[str, Any]:
-    """Return each belief's last event before the actor's first; a belief without either is left out."""
-    theirs = BeliefEvent.objects.filter(pgh_obj=OuterRef("pgh_obj"), pgh_context__actor=str(actor))
-    first = Subquery(theirs.order_by("pgh_id").values("pgh_id")[:1])
-    earlier = BeliefEvent.objects.filter(pgh_obj__in=beliefs).annotate(first=first).filter(pgh_id__lt=F("first"))
-    last = earlier.order_by("pgh_obj", "-pgh_id").distinct("pgh_obj")
-    return {event.pgh_obj_id: event for event in last}
-
-
-def states_left_by(*, beliefs: Collection[str], actor: Actor) -> dict[str, Any]:
-    """Return each belief's last event of an actor; a belief that the actor did not change is left out."""
-    theirs = BeliefEvent.objects.filter(pgh_obj__in=beliefs, pgh_context__actor=str(actor))
-    return {event.pgh_obj_id: event for event in theirs.order_by("pgh_obj", "-pgh_id").distinct("pgh_obj")}

@@ -19,7 +19,7 @@ from memory.admin.columns import NOTHING, badge, column, folded, last_use, link_
 from memory.admin.membership import MembersAdmin, OwnWorkspaces, ReadOnlyInline, Row, workspaces_of
 from memory.admin.theme import TextInput
 from memory.consolidation.episode_states import retry_dead_letters
-from memory.consolidation.undo import release_quarantined
+from memory.consolidation.undone import release_quarantined
 from memory.domain.lifecycle import EpisodeStatus
 from memory.facts.job import retry_failed
 from memory.ingest.scheduling import retry_dead_turns

@@ -17,7 +17,8 @@ from memory.api.responses import CONTENT_TYPE, CYCLE_STATES, documented, page_sc
 from memory.consolidation.cycle import describe_pause, find_pause, open_cycle
 from memory.consolidation.dry_run import dry_run_cycle
 from memory.consolidation.finish import cancel_cycle
-from memory.consolidation.undo import release_quarantined, select_quarantined, undo_cycle
+from memory.consolidation.undo import undo_cycle
+from memory.consolidation.undone import release_quarantined, select_quarantined
 from memory.domain.lifecycle import CycleState
 from memory.models import Cycle, CycleStep, ModelCall, Permission, Trigger, Workspace
 

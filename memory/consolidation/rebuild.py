@@ -20,10 +20,10 @@ from memory.consolidation.replay_record import ReplayRecord, read_curator_events
 from memory.domain.errors import EngramError
 from memory.domain.identity import REBUILD_ACTOR
 from memory.domain.lifecycle import LIVE, BeliefStatus, ConsolidationState, JobState
-from memory.history import attribute_changes, record_change
+from memory.history import record_change
 from memory.ledger.confidence import WITHDRAWN_STATUSES
 from memory.ledger.evidence import EVIDENCE_COLUMNS, restore_evidence
-from memory.ledger.transactions import lock_workspace, repair_status
+from memory.ledger.transactions import Author, lock_workspace, repair_status
 from memory.models import (
     Belief,
     ClusterJob,
@@ -56,49 +56,25 @@ def rebuild_beliefs(
 
     A dry run writes nothing. `on_cycle` hears after each cycle of how many there are. Raise CycleIsOpen while one is.
     """
-    _lock_beliefs(workspace)
-    record = read_replay_record(workspace=workspace)
-    stands = take_snapshot(beliefs=record.made.keys() | record.others)
-    recorded, unrepeated = _replay_in_savepoint(record, on_cycle)
-    tombstones = Belief.objects.for_workspace(workspace.pk).tombstones().values_list("pk", flat=True)
-    differences = compare_snapshots(stands=stands, recorded=recorded, tombstones=set(tombstones))
-    released = decided_anew = 0
+    found = _compare_with_record(workspace, on_cycle)
+    differences, released, decided_anew = found.differences, 0, 0
     if differences and not is_dry_run:
-        write_differences(differences=differences, now=now)
-        released = delete_lost_beliefs(
-            lost={difference.id for difference in differences if difference.is_lost}, stood=stands
-        )
-        decided_anew = reopen_structural_jobs(unrepeated=unrepeated)
+        write_differences(differences=differences, author=_rebuilder(now))
+        released = delete_lost_beliefs(lost=found.lost, stood=found.stands)
+        decided_anew = reopen_structural_jobs(unrepeated=found.unrepeated)
         log.info("beliefs_rebuilt", workspace=workspace.pk, differences=len(differences), released=released)
     return RebuildResult(
-        beliefs=len(record.made),
-        cycles=len(record.cycles),
-        evidence=len(stands.evidence),
+        beliefs=len(found.record.made),
+        cycles=len(found.record.cycles),
+        evidence=len(found.stands.evidence),
         differences=differences,
         released=released,
         decided_anew=decided_anew,
     )
 
 
-def _lock_beliefs(workspace: Workspace) -> None:
-    """Keep cycles, gates and curators from the workspace's beliefs until the transaction ends."""
-    lock_workspace(workspace.pk)
-    check_no_cycle_open(workspace=workspace)
-    locked = Belief.objects.for_workspace(workspace.pk).select_for_update(no_key=True).order_by("pk")
-    list(locked.values_list("pk"))
-
-
-def _replay_in_savepoint(
-    record: ReplayRecord, on_cycle: Callable[[int], object]
-) -> tuple[Snapshot, list[StructuralJob]]:
-    """Replay, look at what came of it, and let all be as it was."""
-    acts = read_curator_events(record=record)
-    aside = transaction.savepoint()
-    try:
-        unrepeated = replay(record=record, acts=acts, on_cycle=lambda: on_cycle(len(record.cycles)))
-        return take_snapshot(beliefs=record.made.keys() | record.others), unrepeated
-    finally:
-        transaction.savepoint_rollback(aside)
+def _rebuilder(now: datetime) -> Author:
+    return Author(actor=REBUILD_ACTOR, reason=REBUILT_REASON, now=now)
 
 
 def rebuild_some_beliefs(
@@ -110,17 +86,67 @@ def rebuild_some_beliefs(
     """
     if not beliefs:
         return frozenset()
+    found = _compare_with_record(workspace)
+    differences = [difference for difference in found.differences if difference.id in beliefs]
+    write_differences(differences=differences, author=_rebuilder(now), is_due=True)
+    delete_lost_beliefs(lost=found.lost & set(beliefs), stood=found.stands)
+    reopen_structural_jobs(unrepeated=[*fallen, *(job for job in found.unrepeated if job.belief_id in beliefs)])
+    return frozenset(difference.id for difference in differences)
+
+
+def stand_as_recorded(*, workspace: Workspace, author: Author) -> frozenset[str]:
+    """Let every belief stand as the record has it that is left; return those of which it cannot tell.
+
+    What comes back from the archive so is left alone by gates as if a person had restored it (B14).
+    """
+    found = _compare_with_record(workspace)
+    archived = {key for key, row in found.stands.beliefs.items() if row["status"] == BeliefStatus.ARCHIVED}
+    write_differences(differences=found.differences, author=author)
+    back = {one.id for one in found.differences if "status" in one.columns} & archived
+    returned = Belief.objects.filter(pk__in=back).exclude(status=BeliefStatus.INVALIDATED)
+    returned.update(restored_by_person_at=author.now, archived_by_person_at=None)
+    return frozenset(found.lost | found.record.others)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comparison:
+    """A workspace's beliefs as they stand and as they were recorded."""
+
+    record: ReplayRecord
+    stands: Snapshot
+    differences: list[BeliefDifference]
+    unrepeated: list[StructuralJob]
+
+    @property
+    def lost(self) -> set[str]:
+        """Return the ids of the beliefs that cannot be made again."""
+        return {difference.id for difference in self.differences if difference.is_lost}
+
+
+def _compare_with_record(workspace: Workspace, on_cycle: Callable[[int], object] = lambda total: None) -> _Comparison:
+    """Replay in a savepoint, look at what came of it, and let all be as it was."""
     _lock_beliefs(workspace)
     record = read_replay_record(workspace=workspace)
-    stands = take_snapshot(beliefs=record.made.keys() | record.others)
-    recorded, unrepeated = _replay_in_savepoint(record, lambda total: None)
-    tombstones = Belief.objects.for_workspace(workspace.pk).tombstones().values_list("pk", flat=True)
-    found = compare_snapshots(stands=stands, recorded=recorded, tombstones=set(tombstones))
-    differences = [difference for difference in found if difference.id in beliefs]
-    write_differences(differences=differences, now=now, is_due=True)
-    delete_lost_beliefs(lost={difference.id for difference in differences if difference.is_lost}, stood=stands)
-    reopen_structural_jobs(unrepeated=[*fallen, *(job for job in unrepeated if job.belief_id in beliefs)])
-    return frozenset(difference.id for difference in differences)
+    keys = record.made.keys() | record.others
+    stands = take_snapshot(beliefs=keys)
+    acts = read_curator_events(record=record)
+    aside = transaction.savepoint()
+    try:
+        unrepeated = replay(record=record, acts=acts, on_cycle=lambda: on_cycle(len(record.cycles)))
+        recorded = take_snapshot(beliefs=keys)
+    finally:
+        transaction.savepoint_rollback(aside)
+    tombstones = set(Belief.objects.for_workspace(workspace.pk).tombstones().values_list("pk", flat=True))
+    differences = compare_snapshots(stands=stands, recorded=recorded, tombstones=tombstones)
+    return _Comparison(record=record, stands=stands, differences=differences, unrepeated=unrepeated)
+
+
+def _lock_beliefs(workspace: Workspace) -> None:
+    """Keep cycles, gates and curators from the workspace's beliefs until the transaction ends."""
+    lock_workspace(workspace.pk)
+    check_no_cycle_open(workspace=workspace)
+    locked = Belief.objects.for_workspace(workspace.pk).select_for_update(no_key=True).order_by("pk")
+    list(locked.values_list("pk"))
 
 
 def check_no_cycle_open(*, workspace: Workspace) -> None:
@@ -179,9 +205,7 @@ def take_snapshot(*, beliefs: Collection[str]) -> Snapshot:
     rows = Evidence.objects.filter(belief__in=ids).exclude(episode__status__in=WITHDRAWN_STATUSES)
     came_from = Lineage.objects.filter(child__in=ids)
     return Snapshot(
-        beliefs={
-            row["id"]: row for row in Belief.objects.filter(pk__in=ids).values("id", "status_reason", *COMPARED_COLUMNS)
-        },
+        beliefs={row["id"]: row for row in Belief.objects.filter(pk__in=ids).values("id", *COMPARED_COLUMNS)},
         evidence={(row["belief_id"], row["episode_id"]): row for row in rows.values(*EVIDENCE_COLUMNS)},
         lineage={(row["child_id"], row["parent_id"], row["kind"]): row for row in came_from.values(*_LINEAGE_COLUMNS)},
     )
@@ -241,7 +265,7 @@ class Snapshot:
 # All that a replay says of a belief. Whose it is, its kind of fact and its use it cannot know.
 COMPARED_COLUMNS = (
     "statement", "statement_hash", "subject", "predicate", "context", "timeframe", "language", "status",
-    "alpha", "beta", "additive_confidence", "evidence_count", "peak_confidence", "prediction_error",
+    "status_reason", "alpha", "beta", "additive_confidence", "evidence_count", "peak_confidence", "prediction_error",
     "storage_strength", "lineage_depth", "is_pinned", "valid_from", "valid_until",
     "restored_by_person_at", "archived_by_person_at", "created_at", "statement_changed_at",
     "last_reinforced_at", "last_verified_at", "archive_due_at",
@@ -249,19 +273,19 @@ COMPARED_COLUMNS = (
 _LINEAGE_COLUMNS = ("workspace_id", "parent_id", "child_id", "kind", "reason", "cycle_id", "created_at")
 
 
-def write_differences(*, differences: Sequence[BeliefDifference], now: datetime, is_due: bool = False) -> None:
+def write_differences(*, differences: Sequence[BeliefDifference], author: Author, is_due: bool = False) -> None:
     """Let every belief that could be made again stand as it was recorded; after a loss it is due for the gates."""
-    attribute_changes(actor=REBUILD_ACTOR, reason=REBUILT_REASON)
+    author.sign()
     for difference in differences:
         if not difference.is_lost:
-            _write_difference(difference, now, is_due)
+            _write_difference(difference, author, is_due)
 
 
-def _write_difference(difference: BeliefDifference, now: datetime, is_due: bool) -> None:
+def _write_difference(difference: BeliefDifference, author: Author, is_due: bool) -> None:
     _write_rows(difference)
     columns = {name: recorded for name, (_, recorded) in difference.columns.items() if name != "status"}
     due = {"is_due": True} if is_due else {}
-    Belief.objects.filter(pk=difference.id).update(updated_at=now, **due, **columns)
+    Belief.objects.filter(pk=difference.id).update(updated_at=author.now, **due, **columns)
     belief = Belief.objects.get(pk=difference.id)
     if "status" in difference.columns:
         recorded = BeliefStatus(difference.columns["status"][1])
@@ -269,12 +293,12 @@ def _write_difference(difference: BeliefDifference, now: datetime, is_due: bool)
             belief=belief,
             new=recorded,
             status_reason=difference.status_reason,
-            reason=REBUILT_REASON,
-            actor=REBUILD_ACTOR,
-            now=now,
+            reason=author.reason,
+            actor=author.actor,
+            now=author.now,
         )
     elif not columns.keys() & set(TRACKED_COLUMNS):
-        record_change(belief=belief, actor=REBUILD_ACTOR, reason=REBUILT_REASON)
+        record_change(belief=belief, actor=author.actor, reason=author.reason)
 
 
 def _write_rows(difference: BeliefDifference) -> None:

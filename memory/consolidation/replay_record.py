@@ -18,7 +18,7 @@ from django.db.models.functions import Lag
 
 from memory.consolidation.curator_actions import CuratorAction
 from memory.consolidation.sources import hash_members
-from memory.consolidation.undo import is_undone_change, read_undone_cycles
+from memory.consolidation.undone import is_undone_change, read_undone_cycles
 from memory.domain.identity import REBUILD_ACTOR, REBUILD_NAMES, Actor, ActorKind, cycle_actor, read_actor
 from memory.domain.lifecycle import CHALLENGES, BeliefStatus, JobState, Reason
 from memory.ledger.confidence import WITHDRAWN_STATUSES

@@ -21,9 +21,8 @@ from memory.history import attribute_changes
 from memory.ledger.confidence import WITHDRAWN_STATUSES, recompute_beliefs
 from memory.ledger.gates import read_announced_ends, run_immediate_gates
 from memory.ledger.transactions import Author, change_status, lock_beliefs
-from memory.models import Basis, Belief, Evidence, EvidenceKind
+from memory.models import Basis, Belief, Evidence, EvidenceKind, Transition
 
-CLASH_REASON = "One thing that it says bears the belief out, another contradicts it."
 # What an AI says in a session that was shown the belief, or what that one came of, only repeats it (Echo). What
 # contradicts is so from when its claim says that things changed; what supports, from when it was said (C1).
 _INSERT_EVIDENCE = """
@@ -90,15 +89,18 @@ def record_evidence(
     """Add to the evidence of beliefs what was said of each, by its id, and compute them anew.
 
     An episode speaks on a belief once: what it said already stands, unless another of its claims says in the same cycle
-    or act that things have changed, or the contrary, which makes it PARTIAL (E1). What an AI repeats of what its
+    or act that things have changed, or the contrary (F1). What an AI repeats of what its
     session was shown is kept as an echo, of weight 0. Derived, forgotten and invalidated episodes are no evidence.
     Return by belief the verdicts of the rows that are new, echoes left out; of a belief that gained echoes alone the
     list is empty. The caller holds the workspace's lock and the beliefs'.
     """
     given = [(key, item) for key, items in said.items() for item in items]
-    rows = _merge_with_same_act(given, author)
+    taken_back = _take_earlier_words_back(given, author)
+    _archive_again([belief for belief in beliefs if belief.pk in taken_back], author)
     gained = (
-        _insert_rows(rows, author=author, workspace_id=beliefs[0].workspace_id, is_founding=is_founding) if rows else {}
+        _insert_rows(given, author=author, workspace_id=beliefs[0].workspace_id, is_founding=is_founding)
+        if given
+        else {}
     )
     touched = [belief for belief in beliefs if belief.pk in gained]
     author.sign()
@@ -107,8 +109,11 @@ def record_evidence(
     return gained
 
 
-def _merge_with_same_act(rows: Sequence[tuple[str, EvidenceInput]], author: Author) -> list[tuple[str, EvidenceInput]]:
-    """Take back what an episode said on a belief in this cycle or act by other claims, where that is not all of it."""
+def _take_earlier_words_back(rows: Sequence[tuple[str, EvidenceInput]], author: Author) -> set[str]:
+    """Take back what an episode said on a belief in this cycle or act where its last word on it is another (F1).
+
+    Return the beliefs of which it did.
+    """
     claimed = {(key, item.episode_id): item for key, item in rows if item.claim_id or not author.cycle}
     said = Evidence.objects.filter(
         cycle=author.cycle,
@@ -118,20 +123,32 @@ def _merge_with_same_act(rows: Sequence[tuple[str, EvidenceInput]], author: Auth
         episode__in={episode for _, episode in claimed},
         is_founding=False,
     )
-    changed: dict[tuple[str, str], EvidenceInput] = {}
+    taken_back: set[str] = set()
     for row in said if claimed else ():
         item = claimed.get((row.belief_id, row.episode_id))
         if item is None:
             continue
-        if item.kind == EvidenceKind.ANNOUNCED:
-            changed[row.belief_id, row.episode_id] = item
-        elif _is_another_claim(row, item, author) and row.verdict != item.verdict:
-            clash = replace(item, verdict=Verdict.PARTIAL, basis=Basis.UNITED, reason=CLASH_REASON)
-            changed[row.belief_id, row.episode_id] = clash
-        else:
-            continue
-        row.delete()
-    return [(key, changed.get((key, item.episode_id), item)) for key, item in rows]
+        if item.kind == EvidenceKind.ANNOUNCED or (
+            _is_another_claim(row, item, author) and row.verdict != item.verdict
+        ):
+            row.delete()
+            taken_back.add(row.belief_id)
+    return taken_back
+
+
+def _archive_again(beliefs: Sequence[Belief], author: Author) -> None:
+    """Put back what nothing but a word that was taken back had brought from the archive."""
+    for belief in beliefs:
+        last, *before = Transition.objects.filter(belief=belief).order_by("-pk")[:2] or (None,)
+        if (
+            last
+            and before
+            and last.at == author.now
+            and (last.old, last.new) == (BeliefStatus.ARCHIVED, BeliefStatus.ACTIVE)
+        ):
+            change_status(
+                belief=belief, new=BeliefStatus.ARCHIVED, reason=before[0].reason, actor=author.actor, now=author.now
+            )
 
 
 def _is_another_claim(row: Evidence, item: EvidenceInput, author: Author) -> bool:

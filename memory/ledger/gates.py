@@ -185,6 +185,8 @@ class BeliefDecision:
 # Why a status changes where evidence that came in asks for it: no cycle's doing and no curator's.
 IMMEDIATE_REASONS = CHALLENGES | {
     Reason.FRESH_SUPPORT, Reason.CONFIDENT_AGAIN, Reason.CHANGED, Reason.UPHELD, Reason.UNCONFIRMED,
+    # for which something is archived again whose fresh support was taken back at once
+    Reason.UNSUPPORTED, Reason.STALE_AND_WEAK, Reason.DOUBTFUL, Reason.LOW_CONFIDENCE,
 }  # fmt: skip
 
 

@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 
 from memory.consolidation.rebuild import rebuild_beliefs
-from memory.consolidation.undo import release_quarantined, select_quarantined, undo_cycle
+from memory.consolidation.undo import undo_cycle
+from memory.consolidation.undone import release_quarantined, select_quarantined
 from memory.ledger.confidence import find_drift
 from memory.models import Belief, Claim, Cycle, Evidence, ModelCall
 from tests import factories

@@ -8,7 +8,8 @@ from django.db import connection
 
 from memory.consolidation.cycle import open_cycle
 from memory.consolidation.rebuild import CycleIsOpen, RebuildResult, rebuild_beliefs
-from memory.consolidation.undo import release_quarantined, select_quarantined, undo_cycle
+from memory.consolidation.undo import undo_cycle
+from memory.consolidation.undone import release_quarantined, select_quarantined
 from memory.models import (
     Belief,
     BeliefEmbedding,

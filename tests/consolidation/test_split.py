@@ -7,7 +7,7 @@ import pytest
 
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.consolidation.rebuild import rebuild_beliefs
-from memory.consolidation.undo import release_quarantined, select_quarantined
+from memory.consolidation.undone import release_quarantined, select_quarantined
 from memory.domain.evidence import Verdict
 from memory.models import Belief, ChildVerdict, Episode, Evidence, JobVerdict, StructuralChild
 from tests.consolidation.restructuring import OLD, SUMMER, WINTER, child_of, divided, job_of

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memory.consolidation.undo import CycleNotUndone, release_quarantined, select_quarantined
+from memory.consolidation.undone import CycleNotUndone, release_quarantined, select_quarantined
 from memory.models import Belief, ClusterJob, Cycle, Episode, Evidence, GateDecision, StructuralJob
 from tests.consolidation.conftest import Decree
 from tests.consolidation.restructuring import OLD, TWIN, contradict, divided, doubted, job_of, twins

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from memory.access import Viewer
-from memory.consolidation.undo import release_quarantined, select_quarantined
+from memory.consolidation.undone import release_quarantined, select_quarantined
 from memory.domain.lifecycle import EpisodeStatus
 from memory.ledger.transactions import change_episode_status
 from memory.models import Belief, Cycle, Episode, Evidence, RevokedEvidence, RevokedLineage

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from memory.consolidation.undo import release_quarantined, select_quarantined
+from memory.consolidation.undone import release_quarantined, select_quarantined
 from memory.domain.evidence import Verdict
 from memory.domain.lifecycle import BeliefStatus
 from memory.models import Cycle, Episode, Evidence

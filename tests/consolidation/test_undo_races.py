@@ -8,7 +8,8 @@ import pytest
 from django.db import connection, transaction
 
 from memory.consolidation.cycle import open_cycle
-from memory.consolidation.undo import CannotBeUndone, quarantine_episodes, undo_cycle
+from memory.consolidation.undo import CannotBeUndone, undo_cycle
+from memory.consolidation.undone import quarantine_episodes
 from memory.models import Belief, Cycle, Trigger
 from tests import factories
 from tests.consolidation.test_races import at_once

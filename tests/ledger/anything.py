@@ -25,7 +25,8 @@ from memory.consolidation.curation import (
 )
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
 from memory.consolidation.rebuild import rebuild_beliefs
-from memory.consolidation.undo import CannotBeUndone, release_quarantined, select_quarantined, undo_cycle
+from memory.consolidation.undo import CannotBeUndone, undo_cycle
+from memory.consolidation.undone import release_quarantined, select_quarantined
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor, ActorKind
 from memory.domain.lifecycle import LIVE, BeliefStatus, IllegalTransitionError, Reason

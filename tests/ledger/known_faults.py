@@ -67,23 +67,18 @@ FAULTS: dict[int, Fault] = {
         edits=(
             Edit(
                 path="memory/consolidation/undo.py",
-                now="changed = {key for key in touched.older if standings[key].found}",
-                then="changed = set(touched.older)",
+                now="    _check_recorded(cycle, touched.older & unknown)\n",
+                then="    _check_recorded(cycle, touched.older & (unknown or touched.older))\n",
             ),
         ),
     ),
     4: Fault(
-        what="undoing sets strength and reinforcement back behind what came since",
+        what="undoing leaves strength and reinforcement as the cycle set them",
         edits=(
             Edit(
                 path="memory/consolidation/undo.py",
-                now="        recompute_beliefs(beliefs=beliefs, now=self.now)\n",
-                then=(
-                    "        recompute_beliefs(beliefs=beliefs, now=self.now)\n"
-                    "        for key, then in before.items():\n"
-                    "            found = Belief.objects.filter(pk=key)\n"
-                    "            found.update(storage_strength=then.storage_strength)\n"
-                ),
+                now="    unknown = stand_as_recorded(workspace=cycle.workspace, author=author)\n",
+                then="    unknown = frozenset()\n",
             ),
         ),
     ),
@@ -111,8 +106,8 @@ FAULTS: dict[int, Fault] = {
         what="a released message keeps what its undone reading claimed",
         edits=(
             Edit(
-                path="memory/consolidation/undo.py",
-                now='    Claim.objects.filter(episode__in=held.values("pk")).delete()\n',
+                path="memory/consolidation/undone.py",
+                now='    Claim.objects.filter(episode__in=episodes.values("pk")).delete()\n',
                 then="",
             ),
         ),

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from memory.consolidation.curator_actions import CuratorAction, curate_belief
+from memory.consolidation.rebuild import rebuild_beliefs
 from memory.consolidation.undo import undo_cycle
 from memory.domain.evidence import Verdict
 from memory.domain.identity import Actor, ActorKind
@@ -196,6 +197,19 @@ def test_a_text_that_says_both_counts_as_one_word() -> None:
     assert find_drift(workspace=mara.workspace)[1] == []
 
 
+def test_a_text_that_takes_its_word_back_leaves_what_is_archived_there(transactional_db: None) -> None:
+    """C4: its first half would have brought the belief back, and is no evidence any more."""
+    mara = Teller(workspace=factories.workspace())
+    mara.cycle("I drink tea.")
+    forget_episode(episode=Episode.objects.get(), actor=LENA, now=mara.now)
+    mara.remember("I drink tea. I do not drink tea.", session="later")
+
+    belief = mara.belief("drinks tea")
+    assert (belief.status, belief.status_reason) == ("archived", "unsupported")
+    assert belief.evidence.get(episode__session="later").verdict == Verdict.CONTRADICTS
+    assert rebuild_beliefs(workspace=mara.workspace, now=mara.now, is_dry_run=True).differences == []
+
+
 # (9)
 
 
@@ -258,3 +272,54 @@ def test_a_restored_belief_is_open_again(world: World) -> None:
     assert (belief.status, belief.valid_until, belief.beta) == ("active", None, 5.0)
     world.cycle(after=DAY)
     assert world.now_of(belief).status == "active"
+
+
+# What undoing got wrong
+
+
+def test_what_was_said_since_an_undone_cycle_is_read_again(transactional_db: None) -> None:
+    """B22, C4: it bore out a belief that is gone, and founds one of its own."""
+    mara = Teller(workspace=factories.workspace())
+    cycle = mara.cycle("I drink tea.")
+    mara.remember("I drink tea.", session="later")
+    undo_cycle(cycle_id=cycle.pk, actor=LENA, now=mara.now)
+    gone = Belief.objects.get()
+    assert (gone.status, gone.evidence.count()) == ("invalidated", 0)
+
+    mara.cycle()
+
+    again = Belief.objects.get(status="active")
+    assert again.statement == gone.statement
+    assert [row.episode.session for row in again.evidence.select_related("episode")] == ["later"]
+    assert find_drift(workspace=mara.workspace)[1] == []
+
+
+def test_undoing_brings_back_nothing_without_evidence(transactional_db: None) -> None:
+    """C4: what a cycle archived stays archived where all that bore it out was forgotten since."""
+    mara = Teller(workspace=factories.workspace())
+    mara.cycle("I drink tea.")
+    cycle = mara.cycle(after=400 * DAY)
+    assert mara.belief("tea").status == "archived"
+    forget_episode(episode=Episode.objects.get(), actor=LENA, now=mara.now)
+
+    undo_cycle(cycle_id=cycle.pk, actor=LENA, now=mara.now)
+
+    assert (mara.belief("tea").status, mara.belief("tea").status_reason) == ("archived", "unsupported")
+
+
+def test_a_word_that_came_since_counts_as_if_the_cycle_had_never_been(transactional_db: None) -> None:
+    """C4: what a cycle had archived came back by it, and stands now as it would without that cycle."""
+    one, other = (Teller(workspace=factories.workspace()) for _ in range(2))
+    for mara in (one, other):
+        mara.cycle("I drink tea.")
+    cycle = one.cycle(after=400 * DAY)
+    other.now += 400 * DAY
+    for mara in (one, other):
+        mara.remember("I drink tea.", session="later")
+    assert one.belief("tea").status_reason == "fresh_support"
+
+    undo_cycle(cycle_id=cycle.pk, actor=LENA, now=one.now)
+
+    columns = ("status", "status_reason", "alpha", "beta", "valid_until")
+    stands, without = ([getattr(mara.belief("tea"), name) for name in columns] for mara in (one, other))
+    assert stands == without

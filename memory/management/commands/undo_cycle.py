@@ -5,7 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from memory.consolidation.undo import release_quarantined, select_quarantined, undo_cycle
+from memory.consolidation.undo import undo_cycle
+from memory.consolidation.undone import release_quarantined, select_quarantined
 from memory.management.command_line import Report, ReportCommand, command_actor, named_cycle, pluralize
 
 
