@@ -105,7 +105,7 @@ def stand_as_recorded(*, workspace: Workspace, author: Author) -> frozenset[str]
     back = {one.id for one in found.differences if "status" in one.columns} & archived
     returned = Belief.objects.filter(pk__in=back).exclude(status=BeliefStatus.INVALIDATED)
     returned.update(restored_by_person_at=author.now, archived_by_person_at=None)
-    return frozenset(found.lost | found.record.others)
+    return frozenset({*found.lost, *found.record.others})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
