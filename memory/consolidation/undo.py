@@ -1,4 +1,4 @@
-"""Undo a cycle: beliefs stand as if it had never been, and its episodes are quarantined (B22).
+"""Undo a cycle: beliefs stand as if it had never been, and its episodes are held (B22, C4).
 
 `undo_cycle` puts aside what evidence and lineage the cycle left, and has all beliefs made again from what is recorded
 without it. What was born in it stays as an invalidated belief. `find_cycle_effects` tells what a cycle touched,
