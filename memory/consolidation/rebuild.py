@@ -56,17 +56,17 @@ def rebuild_beliefs(
 
     A dry run writes nothing. `on_cycle` hears after each cycle of how many there are. Raise CycleIsOpen while one is.
     """
-    found = _compare_with_record(workspace, on_cycle)
-    differences, released, decided_anew = found.differences, 0, 0
+    comparison = _compare_with_record(workspace, on_cycle)
+    differences, released, decided_anew = comparison.differences, 0, 0
     if differences and not is_dry_run:
         write_differences(differences=differences, author=_rebuilder(now))
-        released = delete_lost_beliefs(lost=found.lost, stood=found.stands)
-        decided_anew = reopen_structural_jobs(unrepeated=found.unrepeated)
+        released = delete_lost_beliefs(lost=comparison.lost, stood=comparison.current)
+        decided_anew = reopen_structural_jobs(unrepeated=comparison.unrepeated)
         log.info("beliefs_rebuilt", workspace=workspace.pk, differences=len(differences), released=released)
     return RebuildResult(
-        beliefs=len(found.record.made),
-        cycles=len(found.record.cycles),
-        evidence=len(found.stands.evidence),
+        beliefs=len(comparison.record.made),
+        cycles=len(comparison.record.cycles),
+        evidence=len(comparison.current.evidence),
         differences=differences,
         released=released,
         decided_anew=decided_anew,
@@ -86,11 +86,11 @@ def rebuild_some_beliefs(
     """
     if not beliefs:
         return frozenset()
-    found = _compare_with_record(workspace)
-    differences = [difference for difference in found.differences if difference.id in beliefs]
+    comparison = _compare_with_record(workspace)
+    differences = [difference for difference in comparison.differences if difference.id in beliefs]
     write_differences(differences=differences, author=_rebuilder(now), is_due=True)
-    delete_lost_beliefs(lost=found.lost & set(beliefs), stood=found.stands)
-    reopen_structural_jobs(unrepeated=[*fallen, *(job for job in found.unrepeated if job.belief_id in beliefs)])
+    delete_lost_beliefs(lost=comparison.lost & set(beliefs), stood=comparison.current)
+    reopen_structural_jobs(unrepeated=[*fallen, *(job for job in comparison.unrepeated if job.belief_id in beliefs)])
     return frozenset(difference.id for difference in differences)
 
 
@@ -99,13 +99,13 @@ def stand_as_recorded(*, workspace: Workspace, author: Author) -> frozenset[str]
 
     What comes back from the archive so is left alone by gates as if a person had restored it (B14).
     """
-    found = _compare_with_record(workspace)
-    archived = {key for key, row in found.stands.beliefs.items() if row["status"] == BeliefStatus.ARCHIVED}
-    write_differences(differences=found.differences, author=author)
-    back = {one.id for one in found.differences if "status" in one.columns} & archived
+    comparison = _compare_with_record(workspace)
+    archived = {key for key, row in comparison.current.beliefs.items() if row["status"] == BeliefStatus.ARCHIVED}
+    write_differences(differences=comparison.differences, author=author)
+    back = {one.id for one in comparison.differences if "status" in one.columns} & archived
     returned = Belief.objects.filter(pk__in=back).exclude(status=BeliefStatus.INVALIDATED)
     returned.update(restored_by_person_at=author.now, archived_by_person_at=None)
-    return frozenset({*found.lost, *found.record.others})
+    return frozenset({*comparison.lost, *comparison.record.others})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class _Comparison:
     """A workspace's beliefs as they stand and as they were recorded."""
 
     record: ReplayRecord
-    stands: Snapshot
+    current: Snapshot
     differences: list[BeliefDifference]
     unrepeated: list[StructuralJob]
 
@@ -125,23 +125,23 @@ class _Comparison:
 
 def _compare_with_record(workspace: Workspace, on_cycle: Callable[[int], object] = lambda total: None) -> _Comparison:
     """Replay in a savepoint, look at what came of it, and let all be as it was."""
-    _lock_beliefs(workspace)
+    lock_all_beliefs(workspace=workspace)
     record = read_replay_record(workspace=workspace)
     keys = record.made.keys() | record.others
-    stands = take_snapshot(beliefs=keys)
+    current = take_snapshot(beliefs=keys)
     acts = read_curator_events(record=record)
-    aside = transaction.savepoint()
+    savepoint = transaction.savepoint()
     try:
         unrepeated = replay(record=record, acts=acts, on_cycle=lambda: on_cycle(len(record.cycles)))
         recorded = take_snapshot(beliefs=keys)
     finally:
-        transaction.savepoint_rollback(aside)
+        transaction.savepoint_rollback(savepoint)
     tombstones = set(Belief.objects.for_workspace(workspace.pk).tombstones().values_list("pk", flat=True))
-    differences = compare_snapshots(stands=stands, recorded=recorded, tombstones=tombstones)
-    return _Comparison(record=record, stands=stands, differences=differences, unrepeated=unrepeated)
+    differences = compare_snapshots(stands=current, recorded=recorded, tombstones=tombstones)
+    return _Comparison(record=record, current=current, differences=differences, unrepeated=unrepeated)
 
 
-def _lock_beliefs(workspace: Workspace) -> None:
+def lock_all_beliefs(*, workspace: Workspace) -> None:
     """Keep cycles, gates and curators from the workspace's beliefs until the transaction ends."""
     lock_workspace(workspace.pk)
     check_no_cycle_open(workspace=workspace)

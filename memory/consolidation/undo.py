@@ -17,7 +17,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memory.consolidation.rebuild import stand_as_recorded
+from memory.consolidation.rebuild import lock_all_beliefs, stand_as_recorded
 from memory.consolidation.undone import quarantine_episodes, read_again, undo_reason
 from memory.domain.errors import EngramError
 from memory.domain.identity import REBUILD_NAMES, Actor, ActorKind, cycle_actor
@@ -53,8 +53,8 @@ def undo_cycle(*, cycle_id: str, actor: Actor, now: datetime, reason: str = "") 
     nothing lives that was born in the cycle.
     """
     cycle = _lock_cycle(cycle_id)
+    lock_all_beliefs(workspace=cycle.workspace)
     touched = find_cycle_effects(cycle=cycle)
-    lock_beliefs(touched.all)
     _check_no_dependent_cycles(cycle, touched)
     said = redact_for(workspace_id=cycle.workspace_id, text=reason)
     author = Author(actor=actor, reason=f"{undo_reason(cycle.pk)}: {said}".removesuffix(": "), now=now)
@@ -136,8 +136,8 @@ def _invalidate(born: Collection[str], author: Author) -> None:
     rows = Transition.objects.filter(belief__in=born).exclude(actor__in=REBUILD_NAMES).order_by("pk")
     last_by = dict(rows.values_list("belief_id", "actor"))
     for belief in beliefs:
-        is_by_person = not last_by.get(belief.pk, f"{ActorKind.CYCLE} ").startswith(f"{ActorKind.CYCLE} ")
-        if belief.status != BeliefStatus.INVALIDATED and (belief.status in LIVE or not is_by_person):
+        is_by_cycle = last_by.get(belief.pk, f"{ActorKind.CYCLE} ").startswith(f"{ActorKind.CYCLE} ")
+        if belief.status != BeliefStatus.INVALIDATED and (belief.status in LIVE or is_by_cycle):
             change_status(
                 belief=belief,
                 new=BeliefStatus.INVALIDATED,

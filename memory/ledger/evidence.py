@@ -89,10 +89,10 @@ def record_evidence(
     """Add to the evidence of beliefs what was said of each, by its id, and compute them anew.
 
     An episode speaks on a belief once: what it said already stands, unless another of its claims says in the same cycle
-    or act that things have changed, or the contrary (F1). What an AI repeats of what its
-    session was shown is kept as an echo, of weight 0. Derived, forgotten and invalidated episodes are no evidence.
-    Return by belief the verdicts of the rows that are new, echoes left out; of a belief that gained echoes alone the
-    list is empty. The caller holds the workspace's lock and the beliefs'.
+    or act that things have changed, or the contrary (F1). What an AI repeats of what its session was shown is kept as
+    an echo, of weight 0. Derived, forgotten and invalidated episodes are no evidence. Return by belief the verdicts of
+    the rows that are new, echoes left out; of a belief that gained echoes alone the list is empty. The caller holds the
+    workspace's lock and the beliefs'.
     """
     given = [(key, item) for key, items in said.items() for item in items]
     taken_back = _take_earlier_words_back(given, author)

@@ -321,5 +321,5 @@ def test_a_word_that_came_since_counts_as_if_the_cycle_had_never_been(transactio
     undo_cycle(cycle_id=cycle.pk, actor=LENA, now=one.now)
 
     columns = ("status", "status_reason", "alpha", "beta", "valid_until")
-    stands, without = ([getattr(mara.belief("tea"), name) for name in columns] for mara in (one, other))
-    assert stands == without
+    undone, without = ([getattr(mara.belief("tea"), name) for name in columns] for mara in (one, other))
+    assert undone == without
